@@ -112,7 +112,7 @@ class TaskSetReaderTest {
         try (RandomAccessFile file = new RandomAccessFile(big.toFile(), "rw")) {
             file.setLength(100L << 20);
         }
-        assertTimeoutPreemptively(Duration.ofSeconds(5), () -> {
+        assertTimeoutPreemptively(Duration.ofSeconds(20), () -> {
             final String message = assertThrows(InvalidFileException.class,
                 () -> new TaskSetReader().read(big)).getMessage();
             assertTrue(message.contains("104857600 bytes") && message.contains("--batch"), message);

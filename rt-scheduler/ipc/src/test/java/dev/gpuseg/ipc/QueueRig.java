@@ -133,7 +133,7 @@ final class QueueRig implements AutoCloseable {
         running = false;
         wake.release();
         try {
-            housekeeping.join(5000);
+            housekeeping.join(20_000);
         } catch (final InterruptedException e) {
             Thread.currentThread().interrupt();
         }

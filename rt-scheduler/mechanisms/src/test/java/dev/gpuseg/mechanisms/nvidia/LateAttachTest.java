@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(60)
 class LateAttachTest {
-    private static final long LIMIT_NS = 10_000_000_000L;
+    private static final long LIMIT_NS = 20_000_000_000L;
     private static final GpuIndex GPUS = new GpuIndex(List.of());
     private final ControlCloser closer = ControlCloser.inPlace();
     private final RmControl rm = new RmControl();

@@ -8,7 +8,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 
 /** An observer that reports what a test says, in the records of gpuseg-observer. */
 public final class ToldObserver implements AutoCloseable {
-    private static final long WAIT_MS = 5_000;
+    private static final long WAIT_MS = 20_000;
     private static final byte[] END = {};
 
     /** Gives one record after the other, and waits for the next. */

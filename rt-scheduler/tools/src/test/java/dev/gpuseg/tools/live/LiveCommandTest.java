@@ -114,7 +114,7 @@ class LiveCommandTest {
             Thread.sleep(6_000);   // a full window for the pictures
             browser.screenshot(shots.resolve("light.png"));
             browser.prefer("dark");
-            browser.await("document.documentElement.classList.contains('dark')", 10);
+            browser.await("document.documentElement.classList.contains('dark')", 20);
             shouldAgreeWithTheDaemon(browser);
             assertEquals(0, browser.eval("document.querySelectorAll('img').length").asInt(), "a name is no markup");
             shouldPauseAndZoom(browser);
@@ -151,7 +151,7 @@ class LiveCommandTest {
         for (int i = 0; i < 4; i++) {
             browser.eval("document.getElementById('in').click()");
         }
-        browser.await("document.getElementById('window').textContent === '200 ms'", 10);
+        browser.await("document.getElementById('window').textContent === '200 ms'", 20);
         final String hash = "(() => { const c = document.getElementById('timeline'); return c.toDataURL(); })()";
         boolean still = false;
         for (int pair = 0; pair < 10 && !still; pair++) {   // what was asked for before may still be drawn

@@ -34,6 +34,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  */
 public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     private static final int START_ATTEMPTS = 5;
+    private static final int HANG_MS = 15_000;
     private static final int LAST_EVENTS = 60;
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -181,8 +182,13 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         }
     }
 
+    /** Waits for what must come: the limit only detects a hang, on any machine. */
     public static void await(final String what, final int limitMs, final BooleanSupplier condition)
         throws InterruptedException {
+        if (limitMs < HANG_MS) {
+            throw new IllegalArgumentException(what + ": a limit of " + limitMs + " ms takes a machine that stalls for "
+                + "a hang; give at least " + HANG_MS);
+        }
         if (!Polling.until(condition, limitMs)) {
             throw new AssertionError(what + ": not within " + limitMs + " ms");
         }

@@ -146,7 +146,7 @@ class AdmissionSystemTest {
         final String[] options = {"--admission", "enforce", "--taskset", file.toString(), "--admission-grace", "600s"};
         final Child daemon = rig.daemon(options);
         final Child first = client("first", TaskClient.open("camera", 70, 80, 80, 0), "pause");
-        first.await("open camera 0", 10);
+        first.await("open camera 0", 20);
         SystemRig.signal(daemon, "KILL");
         daemon.awaitExit(20);
         first.close();
@@ -154,14 +154,14 @@ class AdmissionSystemTest {
         assertTrue(rig.status().path("admission").path("tasks").get(0).path("kept").asBoolean());
         // the same user gets it back, and while it is open no other user gets it
         final Child again = client("again", TaskClient.open("camera", 70, 80, 80, 0), "pause");
-        assertEquals("open camera 0", again.await("open camera", 10).strip());
+        assertEquals("open camera 0", again.await("open camera", 20).strip());
         final Child other = client("other", TaskClient.open("camera", 70, 80, 80, 0));
-        assertTrue(other.await("open camera", 10).contains("is open in process " + again.pid()));
+        assertTrue(other.await("open camera", 20).contains("is open in process " + again.pid()));
         assertEquals(0, other.awaitExit(20));
         options[options.length - 1] = "100ms";
         SystemRig.signal(again, "STOP");   // or its library would take the place again by itself
         final Child next = rig.nextDaemon(options);
-        SystemRig.await("the place is given up", 10_000,
+        SystemRig.await("the place is given up", 20_000,
             () -> rig.status().path("admission").path("tasks").isEmpty());
         assertEquals(1, rig.status().path("admission").path("dropped").asInt());
         assertFalse(Files.readString(rig.directory().admitted()).contains("camera"));
@@ -191,9 +191,9 @@ class AdmissionSystemTest {
         rig.daemon("--admission", "enforce", "--taskset", file.toString());
         final Child client = client("app", TaskClient.open("camera", 70, 80, 80, 0),
             TaskClient.open("lidar", 60, 100, 60, 0), TaskClient.open("guest", 30, 1_000, 1_000, 1), "pause");
-        assertEquals("open camera 0", client.await("open camera", 10).strip());
-        assertEquals("open lidar 0", client.await("open lidar", 10).strip());
-        final String refusal = client.await("open guest", 10);
+        assertEquals("open camera 0", client.await("open camera", 20).strip());
+        assertEquals("open lidar 0", client.await("open lidar", 20).strip());
+        final String refusal = client.await("open guest", 20);
         assertTrue(refusal.contains("-4000") && refusal.contains("both open in process " + client.pid()), refusal);
         assertTrue(rig.status().path("admission").path("proven").asBoolean());
     }
@@ -208,7 +208,7 @@ class AdmissionSystemTest {
         final JsonNode admission = rig.status().path("admission");
         assertFalse(admission.path("proven").asBoolean());
         assertEquals(1, admission.path("warned").asInt());
-        SystemRig.await("the daemon's log says so", 10_000, () -> daemon.said().contains("lidar"));
+        SystemRig.await("the daemon's log says so", 20_000, () -> daemon.said().contains("lidar"));
     }
 
     @Test
@@ -240,7 +240,7 @@ class AdmissionSystemTest {
         Files.writeString(rig.file("policy.json"), "{\"version\": 1, \"policy\": \"rr\"}");
         rig.gpu();
         final Child daemon = rig.daemon("--admission", "enforce", "--taskset", file.toString());
-        SystemRig.await("it says so", 10_000, () -> daemon.said().contains("saved policy settings are ignored")
+        SystemRig.await("it says so", 20_000, () -> daemon.said().contains("saved policy settings are ignored")
             && daemon.said().contains("policy rr has no sound analysis"));
         assertEquals("fp", rig.status().path("policy").asText());
         assertEquals("fp", rig.status().path("admission").path("policy").asText());

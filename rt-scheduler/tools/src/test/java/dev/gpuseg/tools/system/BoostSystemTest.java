@@ -73,7 +73,7 @@ class BoostSystemTest {
         final String shown = StringOutput.of("status", "--dir", rig.directory().root().toString()).text();
         assertTrue(shown.contains("BOOST") && shown.contains("   " + BOOST + " "), shown);
         final int[] journaled = new int[1];
-        SystemRig.await("journaled", 10_000, () -> {
+        SystemRig.await("journaled", 20_000, () -> {
             JournalReader.forEach(rig.directory().journal(), event -> {
                 if (event.kind() == EventKind.TASK_OPEN) {
                     journaled[0] = boostOf(event.text());

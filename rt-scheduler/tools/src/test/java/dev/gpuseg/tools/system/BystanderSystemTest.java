@@ -102,7 +102,7 @@ class BystanderSystemTest {
         SystemRig.await("bystander came over", 20_000, () -> !"gone".equals(rig.state("bystander")));
         final Child again = rig.task("again", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
         SystemRig.summary(again, 60);
-        SystemRig.await("every context is enabled", 10_000, () -> rig.held() == 0);
+        SystemRig.await("every context is enabled", 20_000, () -> rig.held() == 0);
         final AtomicLong with = new AtomicLong();
         JournalReader.forEach(rig.file("second"), event -> {
             if (event.kind() == EventKind.DISABLE) {

@@ -54,7 +54,7 @@ class FuzzSystemTest {
         final JsonNode figures = SystemRig.summary(honest, 30);
         assertEquals(200, figures.path("jobs").asInt());
         assertEquals(0, figures.path("timeouts").asInt());
-        SystemRig.await("every client is gone", 10_000, () -> rig.status().path("tasks").isEmpty());
+        SystemRig.await("every client is gone", 20_000, () -> rig.status().path("tasks").isEmpty());
         assertEquals(0, rig.counter("cycle_errors"));
         SystemRig.await("nothing is held", 20_000, () -> rig.held() == 0);
         System.out.println("fuzz: " + processes + " processes, " + rig.counter("poisoned") + " poisoned");

@@ -280,14 +280,14 @@ class PolicySystemTest {
         assertTrue(saved.text().contains("policy.json for the next start"), saved.text());
         final Child next = rig.nextDaemon();
         assertEquals("edf", rig.status().path("policy").asText());
-        SystemRig.await("it says so", 10_000, () -> next.said().contains("hold again"));
+        SystemRig.await("it says so", 20_000, () -> next.said().contains("hold again"));
         endless("later", 0);
         awaitBegun("later");
         assertTrue(StringOutput.of("policy", "--dir", dir).text().contains("overrun suspend"), "set before, too");
         Files.writeString(rig.file("policy.json"), "{\"version\":1,\"policy\":\"ed");
         final Child third = rig.nextDaemon();
         assertEquals("fp", rig.status().path("policy").asText());
-        SystemRig.await("one line", 10_000, () -> third.said().contains("saved policy settings are ignored: "
+        SystemRig.await("one line", 20_000, () -> third.said().contains("saved policy settings are ignored: "
             + rig.file("policy.json") + " is not JSON"));
         assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", dir, "--forget").status());
         assertTrue(Files.notExists(rig.file("policy.json")));

@@ -138,7 +138,7 @@ class SecuritySystemTest {
         rig.gpu();
         final Child daemon = rig.daemon();
         final Child alice = client("alice", ALICE, TaskClient.open("secret", 40, 100, 100, 0), "pause");
-        assertEquals("open secret 0", alice.await("open secret", 10).strip());
+        assertEquals("open secret 0", alice.await("open secret", 20).strip());
         final Child bob = client("bob", BOB, TaskClient.open("mine", 10, 100, 100, 0),
             "admin:{\"command\":\"hint\",\"task\":\"secret\",\"priority\":1}",
             "admin:{\"command\":\"hint\",\"task\":\"1\",\"priority\":0}",
@@ -146,11 +146,11 @@ class SecuritySystemTest {
             "admin:{\"command\":\"stop\"}",
             "admin:{\"command\":\"live\",\"since\":-2}",
             "admin:{\"command\":\"status\"}", "pause");
-        assertEquals("open mine 0", bob.await("open mine", 10).strip());
+        assertEquals("open mine 0", bob.await("open mine", 20).strip());
         for (int i = 0; i < 5; i++) {
-            assertTrue(bob.await("admin", 10).startsWith("admin -" + EPERM + " "), bob.said());
+            assertTrue(bob.await("admin", 20).startsWith("admin -" + EPERM + " "), bob.said());
         }
-        final String status = bob.await("admin", 10);
+        final String status = bob.await("admin", 20);
         assertTrue(status.startsWith("admin 0 ") && status.contains("\"mine\""), status);
         assertFalse(status.contains("secret"), status);
         assertFalse(status.contains("\"pid\":" + alice.pid() + ","), status);
@@ -164,7 +164,7 @@ class SecuritySystemTest {
         rig.gpu();
         rig.daemon();
         final Child alice = client("alice", ALICE, TaskClient.open("secret", 40, 100, 100, 0), "pause");
-        alice.await("open secret 0", 10);
+        alice.await("open secret 0", 20);
         final Path root = rig.directory().root();
         final List<String> actions = new ArrayList<>();
         final List<String> paths = new ArrayList<>();
@@ -184,12 +184,12 @@ class SecuritySystemTest {
         actions.add("read:" + rig.directory().clients());
         final Child bob = client("bob", BOB, actions.toArray(new String[0]));
         for (final String path : paths) {
-            assertEquals("read " + EACCES, bob.await("read", 10), path);
+            assertEquals("read " + EACCES, bob.await("read", 20), path);
         }
         for (final String path : writable) {
-            assertEquals("write " + EACCES, bob.await("write", 10), path);
+            assertEquals("write " + EACCES, bob.await("write", 20), path);
         }
-        assertEquals("read " + EACCES, bob.await("read", 10), "the list of clients");
+        assertEquals("read " + EACCES, bob.await("read", 20), "the list of clients");
         assertEquals(0, bob.awaitExit(20));
     }
 
@@ -221,8 +221,8 @@ class SecuritySystemTest {
             TaskClient.open("x", 0, 0, 0, 0), "admin:{\"command\":\"status\"}"));
         command.replaceAll(word -> word.startsWith("--regid=") ? "--regid=" + BOB : word);
         final Child stranger = rig.start("stranger", command);
-        assertTrue(stranger.await("open x", 10).startsWith("open x -" + EACCES), stranger.said());
-        assertTrue(stranger.await("admin", 10).startsWith("admin -" + EACCES), stranger.said());
+        assertTrue(stranger.await("open x", 20).startsWith("open x -" + EACCES), stranger.said());
+        assertTrue(stranger.await("admin", 20).startsWith("admin -" + EACCES), stranger.said());
     }
 
     @Test
@@ -231,15 +231,15 @@ class SecuritySystemTest {
         rig.daemon("--clients-per-user", "2", "--tasks-per-user", "3");
         final Child one = client("one", ALICE, TaskClient.open("a", 0, 0, 0, 0), TaskClient.open("b", 0, 0, 0, 0),
             "pause");
-        one.await("open b 0", 10);
+        one.await("open b 0", 20);
         final Child two = client("two", ALICE, TaskClient.open("c", 0, 0, 0, 0), TaskClient.open("d", 0, 0, 0, 0),
             "pause");
-        two.await("open c 0", 10);
-        assertTrue(two.await("open d", 10).contains("user " + ALICE + " has 3 tasks"));
+        two.await("open c 0", 20);
+        assertTrue(two.await("open d", 20).contains("user " + ALICE + " has 3 tasks"));
         final Child three = client("three", ALICE, TaskClient.open("e", 0, 0, 0, 0));
-        assertTrue(three.await("open e", 10).startsWith("open e -" + Errno.EDQUOT), three.said());
+        assertTrue(three.await("open e", 20).startsWith("open e -" + Errno.EDQUOT), three.said());
         final Child bob = client("bob", BOB, TaskClient.open("a", 0, 0, 0, 0), "pause");
-        assertEquals("open a 0", bob.await("open a", 10).strip());
+        assertEquals("open a 0", bob.await("open a", 20).strip());
     }
 
     @Test
@@ -333,7 +333,7 @@ class SecuritySystemTest {
         assertEquals(0, rig.counter("conductor_admin_refused"));
         assertTrue(rig.counter("conductor_rate_limited") > 1000, () -> rig.status().toString());
         final Child bob = client("bob", BOB, TaskClient.open("mine", 10, 0, 0, 0));
-        assertEquals("open mine 0", bob.await("open mine", 10).strip(), "the rate is each user's own");
+        assertEquals("open mine 0", bob.await("open mine", 20).strip(), "the rate is each user's own");
     }
 
     @Test
@@ -387,13 +387,13 @@ class SecuritySystemTest {
         final Child alice = client("alice", ALICE, TaskClient.open("top", 50, 100, 100, 10),
             TaskClient.open("long", 40, 1000, 1000, 300), TaskClient.open("endless", 49, 0, 0, 0), "begin:endless",
             "pause");
-        final String top = alice.await("open top", 10);
+        final String top = alice.await("open top", 20);
         assertTrue(top.startsWith("open top -" + EPERM + " ") && top.contains("limit priority of user " + ALICE
             + " is 49") && top.contains("limits.d/*.conf"), top);
-        final String tooLong = alice.await("open long", 10);
+        final String tooLong = alice.await("open long", 20);
         assertTrue(tooLong.startsWith("open long -" + EPERM + " ") && tooLong.contains("limit budget"), tooLong);
-        assertEquals("open endless 0", alice.await("open endless", 10).strip());
-        assertEquals("begin 0", alice.await("begin", 10));
+        assertEquals("open endless 0", alice.await("open endless", 20).strip());
+        assertEquals("begin 0", alice.await("begin", 20));
         final Child bob = client("bob", BOB, TaskClient.open("patient", 1, 0, 0, 0), "begin:patient", "pause");
         assertEquals("begin 0", bob.await("begin", 20), "a segment that never ends loses its rank after 200 ms");
         final JsonNode endless = rig.status().path("tasks").path(0);
@@ -408,14 +408,14 @@ class SecuritySystemTest {
         rig.gpu();
         rig.daemon("--limits", Files.createDirectories(rig.file("limits.d")).toString());
         final Child bob = client("bob", BOB, TaskClient.open("patient", 1, 0, 0, 0), "pause");
-        bob.await("open patient 0", 10);
+        bob.await("open patient 0", 20);
         final List<Child> crowd = new ArrayList<>();
         for (int i = 0; i < 3; i++) {   // each segment ends within its budget of 200 ms, and one is always begun
             crowd.add(client("crowd" + i, ALICE, TaskClient.open("greedy" + i, 49, 0, 0, 0),
                 "segments:greedy" + i + ":400:50000", "pause"));
         }
         for (int i = 0; i < 3; i++) {
-            crowd.get(i).await("open greedy" + i + " 0", 10);
+            crowd.get(i).await("open greedy" + i + " 0", 20);
         }
         SystemRig.await("a share is used up", 30_000, () -> rig.counter("shares_used_up") >= 3);
         final Child carol = client("carol", BOB, TaskClient.open("late", 1, 0, 0, 0), "begin:late", "pause");
@@ -443,7 +443,7 @@ class SecuritySystemTest {
         for (int i = 0; i < 5; i++) {
             crowd.add(client("crowd" + i, ALICE, TaskClient.open("a" + i, 0, 0, 0, 0), "pause"));
             if (i < 2) {
-                crowd.get(i).await("pause", 15);
+                crowd.get(i).await("pause", 20);
             }
         }
         for (int i = 2; i < 5; i++) {
@@ -465,15 +465,15 @@ class SecuritySystemTest {
         final Child alice = client("alice", ALICE, TaskClient.open("top", 99, 100, 100, 10),
             TaskClient.open("endless", 30, 100, 100, 0), TaskClient.open("fair", 30, 100, 100, 10),
             TaskClient.open("rest", 0, 0, 0, 0), "pause");
-        final String refused = alice.await("open top", 10);
+        final String refused = alice.await("open top", 20);
         assertTrue(refused.startsWith("open top -" + EPERM + " ")
             && refused.contains("limit priority of user " + ALICE + " is 30"), refused);
-        final String endless = alice.await("open endless", 10);
+        final String endless = alice.await("open endless", 20);
         assertTrue(endless.startsWith("open endless -" + EPERM + " ") && endless.contains("budget"), endless);
-        assertEquals("open fair 0", alice.await("open fair", 10).strip());
-        assertEquals("open rest 0", alice.await("open rest", 10).strip());
+        assertEquals("open fair 0", alice.await("open fair", 20).strip());
+        assertEquals("open rest 0", alice.await("open rest", 20).strip());
         final Child bob = client("bob", BOB, TaskClient.open("high", 80, 100, 100, 10), "pause");
-        assertEquals("open high 0", bob.await("open high", 10).strip());
+        assertEquals("open high 0", bob.await("open high", 20).strip());
         assertEquals(2, rig.counter("conductor_limits_refused"));
     }
 
@@ -494,10 +494,10 @@ class SecuritySystemTest {
         daemon.await("ready", 40);
         assertEquals(0, effectiveCapabilities(daemon));
         final Child own = client("own", DAEMON, TaskClient.open("a", 10, 0, 0, 0), "segments:a:50:100", "close:a");
-        assertEquals("open a 0", own.await("open a", 10).strip());
-        assertEquals("segments 0", own.await("segments", 10));
+        assertEquals("open a 0", own.await("open a", 20).strip());
+        assertEquals("segments 0", own.await("segments", 20));
         final Child other = client("other", BOB, TaskClient.open("a", 10, 0, 0, 0));
-        final String refused = other.await("open a", 10);
+        final String refused = other.await("open a", 20);
         assertTrue(refused.startsWith("open a -" + EPERM) && refused.contains("capability"), refused);
         daemon.terminate();
         assertEquals(0, daemon.awaitExit(20), daemon.said());
@@ -511,9 +511,9 @@ class SecuritySystemTest {
         // enough records for several cycles of the queue
         final Child other = client("other", BOB, TaskClient.open("a", 10, 0, 0, 0), "segments:a:6000:0", "close:a",
             "pause");
-        assertEquals("open a 0", other.await("open a", 10).strip());
+        assertEquals("open a 0", other.await("open a", 20).strip());
         assertEquals("segments 0", other.await("segments", 60));
-        assertEquals("close a 0", other.await("close a", 10));
+        assertEquals("close a 0", other.await("close a", 20));
         SystemRig.signal(other, "KILL");
         SystemRig.await("its files are deleted", 20_000,
             () -> rig.directory().clients().toFile().list().length == 0);

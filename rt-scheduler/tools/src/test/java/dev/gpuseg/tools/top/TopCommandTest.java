@@ -171,14 +171,14 @@ class TopCommandTest {
             tmux("send-keys", "-t", "top", "/");
             tmux("send-keys", "-t", "top", "-l", "plan");
             tmux("send-keys", "-t", "top", "Enter");
-            SystemRig.await("only planner", 10_000, () -> !screen().contains("\ncamera"));
+            SystemRig.await("only planner", 20_000, () -> !screen().contains("\ncamera"));
             tmux("send-keys", "-t", "top", "p");
             awaitScreen("priority of \"planner\"");
             tmux("send-keys", "-t", "top", "-l", "88");
             tmux("send-keys", "-t", "top", "Enter");
-            SystemRig.await("priority 88", 10_000, () -> priority("planner") == 88);
+            SystemRig.await("priority 88", 20_000, () -> priority("planner") == 88);
             tmux("send-keys", "-t", "top", "+");
-            SystemRig.await("priority 89", 10_000, () -> priority("planner") == 89);
+            SystemRig.await("priority 89", 20_000, () -> priority("planner") == 89);
             assertEquals(70, priority("camera"), "of no other task");
             tmux("send-keys", "-t", "top", "p");
             awaitScreen("priority of \"planner\"");
@@ -187,7 +187,7 @@ class TopCommandTest {
             tmux("send-keys", "-t", "top", "Escape");
             awaitScreen("\ncamera");
             tmux("resize-window", "-t", "top", "-x", "90", "-y", "12");
-            SystemRig.await("a narrow table", 10_000, () -> !screen().contains("PID") && screen().contains("\ncamera")
+            SystemRig.await("a narrow table", 20_000, () -> !screen().contains("PID") && screen().contains("\ncamera")
                 && screen().lines().count() == 12);
             tmux("send-keys", "-t", "top", "q");
             awaitScreen("left with 0");
