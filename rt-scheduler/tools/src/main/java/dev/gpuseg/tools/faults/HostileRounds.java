@@ -6,7 +6,6 @@ import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
-import dev.gpuseg.tools.process.Polling;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,7 +18,6 @@ import java.util.concurrent.TimeoutException;
 final class HostileRounds {
     private static final int LEAST_MIB = 48;
     private static final int MIB = 128;
-    private static final int START_MS = 10_000;
 
     private final Stage stage;
     private final FaultRig rig;
@@ -91,7 +89,7 @@ final class HostileRounds {
         java.add(1, FaultRig.QUICK_COMPILER);
         command.addAll(java);
         try (Child refused = Child.start("read-only", command, stage.out().resolve("read-only.err"))) {
-            final int status = refused.awaitExit(Stage.EXIT_S);
+            final int status = refused.awaitExit(FaultRig.START_LIMIT_S);
             if (status != ExitCode.FAILURE || !refused.said().contains(own.toString())) {
                 stage.problem("on a read-only file system the daemon ends with status " + status + ": "
                     + refused.said());
@@ -116,13 +114,23 @@ final class HostileRounds {
             rig.killDaemon();
             stage.awaitNotice();
             final Child poor = rig.launchDaemon(group.prefix());
-            Polling.until(() -> !poor.isAlive() || poor.said().contains("ready"), START_MS);
-            if (poor.isAlive()) {
+            if (becomesReady(poor)) {
                 attacks.play(stage.round());
+            }
+            if (poor.isAlive()) {
                 ProcessStatus.signal((int) poor.pid(), FaultRig.KILL);
             }
             poor.awaitExit(Stage.EXIT_S);
             stage.daemonWent();
+        }
+    }
+
+    private static boolean becomesReady(final Child poor) throws InterruptedException {
+        try {
+            poor.await("ready", FaultRig.START_LIMIT_S);
+            return true;
+        } catch (final IllegalStateException e) {
+            return false;   // it has ended, as most do, or the kernel gives it no memory to go on
         }
     }
 
