@@ -20,7 +20,7 @@ import java.util.concurrent.TimeoutException;
  * process is killed, the virtual GPU and the daemon end by themselves.
  */
 public final class SimulatedMachine implements AutoCloseable {
-    private static final int START_LIMIT_S = 60;
+    private static final int START_LIMIT_S = 120;
     private static final int END_LIMIT_S = 30;
     private static final int GPU_PRIORITY = 98;
     private static final int DAEMON_PRIORITY = 90;
