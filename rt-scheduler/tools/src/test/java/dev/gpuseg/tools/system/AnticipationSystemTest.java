@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A periodic task against best-effort work, on the virtual GPU: nobody calls gpuseg_hint. */
-@Timeout(120)
+@Timeout(300)
 @Tag("long")
 class AnticipationSystemTest {
     private static final int JOBS = 100;
