@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.admission;
 
 import dev.gpuseg.analysis.io.TaskSetReader;
+import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
@@ -34,41 +35,58 @@ public record AdmissionSettings(AdmissionMode mode, TaskSet declared, Platform p
     }
 
     /**
-     * Reads the files.
+     * What follows from files.
      *
      * @param mode     what follows from a task that is not accepted
-     * @param taskSet  task-set file, or null
-     * @param platform platform profile, which comes before the platform of the task set, or null
+     * @param declared the tasks of the site, or null
+     * @param profile  constants of this machine, which come before those of the task set, or null
      * @param cores    how the kernel orders the threads of a core
      * @param graceNs  how long places are kept after a restart, ns
      * @return the settings
-     * @throws IllegalArgumentException if a file is refused or missing, with one line of why
+     * @throws IllegalArgumentException if there are no constants, or the task set does not fit them, with one line
      */
-    public static AdmissionSettings read(final AdmissionMode mode, final Path taskSet, final Path platform,
+    public static AdmissionSettings of(final AdmissionMode mode, final TaskSet declared, final Platform profile,
         final CoreOrder cores, final long graceNs) {
-        if (mode == AdmissionMode.OFF) {
-            if (taskSet != null || platform != null) {
-                throw new IllegalArgumentException("--taskset and --platform are read for admission only; add "
-                    + "--admission warn or --admission enforce");
-            }
-            return new AdmissionSettings(mode, null, null, cores, graceNs);
+        if (declared == null || profile == null) {
+            return new AdmissionSettings(mode, declared, declared == null ? profile : declared.platform(), cores,
+                graceNs);
         }
+        final Platform constants = profile.coRunPercent() == 0
+            ? profile.withCoRunPercent(declared.platform().coRunPercent()) : profile;
         try {
-            TaskSet declared = taskSet == null ? null : new TaskSetReader().read(taskSet);
-            Platform constants = declared == null ? null : declared.platform();
-            if (platform != null) {
-                constants = new TaskSetReader().readPlatform(platform);
-                if (constants.coRunPercent() == 0 && declared != null) {
-                    constants = constants.withCoRunPercent(declared.platform().coRunPercent());
-                }
-                declared = declared == null ? null : declared.withPlatform(constants);
-            }
-            return new AdmissionSettings(mode, declared, constants, cores, graceNs);
+            return new AdmissionSettings(mode, declared.withPlatform(constants), constants, cores, graceNs);
+        } catch (final InvalidModelException e) {
+            throw new IllegalArgumentException("the task set of --taskset on this --platform: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Reads a task-set file.
+     *
+     * @param file the file
+     * @return the tasks of the site
+     * @throws IllegalArgumentException if it is refused or missing, with one line of why
+     */
+    public static TaskSet declared(final Path file) {
+        try {
+            return new TaskSetReader().read(file);
         } catch (final IOException e) {
             throw new IllegalArgumentException(e.getMessage(), e);
-        } catch (final dev.gpuseg.analysis.model.InvalidModelException e) {
-            throw new IllegalArgumentException("--taskset " + taskSet + " on --platform " + platform + ": "
-                + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Reads a platform profile.
+     *
+     * @param file the file
+     * @return the constants of this machine
+     * @throws IllegalArgumentException if it is refused or missing, with one line of why
+     */
+    public static Platform constants(final Path file) {
+        try {
+            return new TaskSetReader().readPlatform(file);
+        } catch (final IOException e) {
+            throw new IllegalArgumentException(e.getMessage(), e);
         }
     }
 

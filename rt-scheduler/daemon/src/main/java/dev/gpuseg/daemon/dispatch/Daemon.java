@@ -37,6 +37,7 @@ import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.MechanismSetup;
 import dev.gpuseg.mechanisms.launch.HoldingMechanism;
 import dev.gpuseg.mechanisms.observer.Observer;
+import dev.gpuseg.mechanisms.observer.ObserverMode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -167,7 +168,55 @@ public final class Daemon implements AutoCloseable {
         }
     }
 
+    /**
+     * Refuses what cannot work on any machine: settings that contradict each other, and policies of a jar that break a
+     * law, which takes up to some seconds. Looks at no device and starts nothing.
+     *
+     * @param config what would be started
+     * @throws StartUpException naming the option to blame
+     */
+    public static void requireStartable(final DaemonConfig config) {
+        requireConforming(config);
+        final MechanismDescription mechanism = MechanismCatalog.get(config.mechanism());
+        final AdmissionMode proof = config.site().admission().mode();
+        if (mechanism.level() == Capabilities.OBSERVE && config.policy().enforces()) {
+            throw refused("--mechanism", "policy " + config.policy().name() + " needs a mechanism that can hold "
+                + "segments back, observe cannot; use --mechanism gate (level 1), or --policy "
+                + PolicyCatalog.builtIn().observing().name() + " to record only");
+        }
+        if (config.gpus() > mechanism.gpusMax()) {
+            throw refused("--gpus", "--gpus is " + config.gpus() + ", and mechanism \"" + mechanism.name()
+                + "\" drives " + mechanism.gpusMax() + " GPU; use --gpus " + mechanism.gpusMax());
+        }
+        if (config.site().observer() == ObserverMode.ON && !mechanism.observed()) {
+            throw refused("--observer", "--observer on with --mechanism " + mechanism.name()
+                + ", which does not use it; use --observer auto");
+        }
+        if (proof == AdmissionMode.ENFORCE && config.site().unmanaged() == Unmanaged.ALLOW) {
+            throw refused("--admission", "--admission enforce with --unmanaged allow: what unregistered processes do "
+                + "on the GPU is in no analysis; use --unmanaged best-effort, or --admission warn");
+        }
+        if (proof == AdmissionMode.ENFORCE && config.site().idleLast()) {
+            throw refused("--admission", "--admission enforce with --idle-contexts last: bounds count one driver call "
+                + "that disables, not two; use --idle-contexts together, or --admission warn");
+        }
+    }
+
+    /** What comes from a jar is checked before it decides about anybody. */
+    private static void requireConforming(final DaemonConfig config) {
+        final String jar = config.policies().refusal();
+        final String refused = jar == null ? config.policies().refusal(config.policy()) : jar;
+        if (refused != null) {
+            throw refused("--policy-jar", refused);
+        }
+    }
+
+    private static StartUpException refused(final String option, final String why) {
+        return new StartUpException(option, why, null);
+    }
+
     private void open(final Runnable onWarmUp) {
+        requireStartable(config);
         final Path root = config.directory().root();
         try {
             config.directory().create();
@@ -175,15 +224,9 @@ public final class Daemon implements AutoCloseable {
             throw new StartUpException(e.getMessage(), e);
         }
         lock = InstanceLock.take(root);
-        requireConforming();
         lockMachine(root);
         connectMechanisms();
         final Capabilities capabilities = mechanisms.get(0).capabilities();
-        if (capabilities.level() == Capabilities.OBSERVE && config.policy().enforces()) {
-            throw new StartUpException("policy " + config.policy().name() + " needs a mechanism that can hold segments "
-                + "back, observe cannot; use --mechanism gate (level 1), or --policy "
-                + PolicyCatalog.builtIn().observing().name() + " to record only");
-        }
         admission = admission(capabilities);
         held = HeldFile.openOrCreate(config.directory().held());
         new Leftovers(held, mechanisms, this::releaseWithTool, config.directory()).enable();
@@ -219,15 +262,6 @@ public final class Daemon implements AutoCloseable {
         }
     }
 
-    /** What comes from a jar is checked before it decides about anybody. */
-    private void requireConforming() {
-        final String jar = config.policies().refusal();
-        final String refused = jar == null ? config.policies().refusal(config.policy()) : jar;
-        if (refused != null) {
-            throw new StartUpException(refused);
-        }
-    }
-
     /** An earlier release may have left the journal in the runtime directory for all users to read. */
     private void tightenJournal() {
         if (config.journal().startsWith(config.directory().root()) && Files.isDirectory(config.journal())) {
@@ -239,19 +273,11 @@ public final class Daemon implements AutoCloseable {
         if (config.site().admission().mode() == AdmissionMode.OFF) {
             return null;
         }
-        if (config.site().admission().mode() == AdmissionMode.ENFORCE && config.site().unmanaged() == Unmanaged.ALLOW) {
-            throw new StartUpException("--admission enforce with --unmanaged allow: what unregistered processes do on "
-                + "the GPU is in no analysis; use --unmanaged best-effort, or --admission warn");
-        }
-        if (config.site().admission().mode() == AdmissionMode.ENFORCE && config.site().idleLast()) {
-            throw new StartUpException("--admission enforce with --idle-contexts last: bounds count one driver call "
-                + "that disables, not two; use --idle-contexts together, or --admission warn");
-        }
         try {
             return new ProvenAdmission(config.site().admission(), config.policy(), capabilities,
                 config.coRunPercent(), config.gpus(), config.directory().admitted(), System::nanoTime);
         } catch (final IllegalArgumentException e) {
-            throw new StartUpException(e.getMessage(), e);
+            throw new StartUpException("--admission", e.getMessage(), e);
         }
     }
 
@@ -417,11 +443,11 @@ public final class Daemon implements AutoCloseable {
         try {
             dispatcher.policy().requireUsable(settings);
         } catch (final IllegalArgumentException e) {
-            throw new StartUpException(e.getMessage(), e);
+            throw new StartUpException("--policy-file", e.getMessage(), e);
         }
         final String refused = admission == null ? null : admission.refuseSettings(settings);
         if (refused != null) {
-            throw new StartUpException("--admission enforce: " + refused);
+            throw refused("--admission", "--admission enforce: " + refused);
         }
         dispatcher.submit(() -> dispatcher.policy().apply(settings));
     }

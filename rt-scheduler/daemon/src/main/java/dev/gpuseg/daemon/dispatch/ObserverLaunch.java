@@ -39,10 +39,6 @@ public final class ObserverLaunch {
             return Observer.none("switched off (--observer off)");
         }
         if (!MechanismCatalog.get(mechanism).observed()) {
-            if (mode == ObserverMode.ON) {
-                throw new StartUpException("--observer on with --mechanism " + mechanism
-                    + ", which does not use it; use --observer auto");
-            }
             return Observer.none("mechanism " + mechanism + " does not use it");
         }
         final Observer observer = start(priority);

@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.launch;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.io.Node;
+import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.CoRunBudget;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
@@ -14,6 +15,7 @@ import dev.gpuseg.daemon.dispatch.DaemonConfig;
 import dev.gpuseg.daemon.dispatch.IdleMode;
 import dev.gpuseg.daemon.dispatch.LastWords;
 import dev.gpuseg.daemon.dispatch.OutOfMemory;
+import dev.gpuseg.daemon.dispatch.SiteRules;
 import dev.gpuseg.daemon.dispatch.StartUpException;
 import dev.gpuseg.daemon.dispatch.Supervision;
 import dev.gpuseg.daemon.http.Endpoint;
@@ -22,6 +24,7 @@ import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.platform.CpuSet;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.NotifySocket;
@@ -31,13 +34,18 @@ import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismDescription;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import picocli.CommandLine;
+import java.util.function.Function;
+import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -57,6 +65,7 @@ public final class RunCommand implements Callable<Integer> {
     private static final int OWN_FILES = 0066;
 
     private static final String LAUNCH = "launch";
+    private static final String SIM = "sim";
 
     private final AtomicBoolean stopFailed = new AtomicBoolean();
 
@@ -200,36 +209,76 @@ public final class RunCommand implements Callable<Integer> {
     @Mixin
     private SiteOptions site;
 
+    private final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey;
+
+    /** On this machine. */
+    public RunCommand() {
+        this(MechanismCatalog::survey);
+    }
+
+    /**
+     * With another look at the devices.
+     *
+     * @param survey what works here, for a runtime directory
+     */
+    RunCommand(final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey) {
+        this.survey = survey;
+    }
+
     @Override
     public Integer call() {
         OutOfMemory.watchThreads();
-        if (!readSettings()) {
-            return ExitCode.USAGE;
-        }
-        if (virtualGpu) {
-            requireSimulation();
-        }
-        try (VirtualGpu gpu = virtualGpu ? VirtualGpu.start(directory.resolve()) : null;
-            PolicySource policies = policies()) {
-            return run(config(policies), gpu);
+        final AppliedSettings applied = readSettings();
+        final OptionProblems problems = new OptionProblems();
+        try (PolicySource policies = policies(problems)) {
+            final DaemonConfig config = config(policies, problems);
+            final Endpoint metricsAt = metricsEndpoint(problems);
+            if (!problems.none() || !applied.problems().isEmpty()) {
+                return refused(applied, problems.all());
+            }
+            try (VirtualGpu gpu = virtualGpu ? VirtualGpu.start(config.directory()) : null) {
+                return run(config, metricsAt, gpu);
+            }
         } catch (final StartUpException e) {
-            return refused(e);
+            spec.commandLine().getErr().println("gpuseg: " + applied.place(e).map(ConfigProblem::toString)
+                .orElse("cannot start: " + e.getMessage()));
+            return e.option().isEmpty() ? ExitCode.FAILURE : ExitCode.USAGE;
         }
     }
 
-    private void requireSimulation() {
-        if (!mechanism.equals("sim") && !mechanism.equals(MechanismCatalog.AUTO)) {
-            throw usage("--virtual-gpu needs --mechanism sim, and --mechanism is " + mechanism + "; leave one out");
+    /**
+     * Checks the options against each other and this machine, as before a start. Starts nothing.
+     *
+     * @return what is refused, naming the option, its value and the remedy
+     */
+    List<StartUpException> check() {
+        final OptionProblems problems = new OptionProblems();
+        try (PolicySource policies = policies(problems)) {
+            final DaemonConfig config = config(policies, problems);
+            metricsEndpoint(problems);
+            if (problems.none()) {
+                Daemon.requireStartable(config);
+            }
+        } catch (final StartUpException e) {
+            problems.add(e);
         }
+        return problems.all();
     }
 
-    private int refused(final StartUpException e) {
-        spec.commandLine().getErr().println("gpuseg: cannot start: " + e.getMessage());
-        return ExitCode.FAILURE;
+    /** Says every mistake: those in the file in the order of the lines, then those of the command line. */
+    private int refused(final AppliedSettings applied, final List<StartUpException> refused) {
+        final PrintWriter err = spec.commandLine().getErr();
+        Stream.concat(applied.problems().stream(), refused.stream().map(applied::place).flatMap(Optional::stream))
+            .sorted(Comparator.comparingInt(ConfigProblem::line)).forEach(problem -> err.println("gpuseg: " + problem));
+        final List<StartUpException> typed = refused.stream().filter(e -> applied.place(e).isEmpty()).toList();
+        typed.forEach(e -> err.println("gpuseg: " + e.getMessage()));
+        if (!typed.isEmpty()) {
+            err.println("See: " + spec.qualifiedName(" ") + " --help");
+        }
+        return ExitCode.USAGE;
     }
 
-    private int run(final DaemonConfig config, final VirtualGpu gpu) {
-        final Endpoint metricsAt = metricsEndpoint();
+    private int run(final DaemonConfig config, final Endpoint metricsAt, final VirtualGpu gpu) {
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
         FileAccess.umask(OWN_FILES);
@@ -240,7 +289,7 @@ public final class RunCommand implements Callable<Integer> {
                 + ", warming up (some seconds; --no-warm-up starts at once, with slow first segments)"));
         } catch (final StartUpException e) {
             notify.close();
-            return refused(e);
+            throw e;
         }
         final PrintWriter out = spec.commandLine().getOut();
         final Supervision supervision = new Supervision(notify, daemon::answers, "policy " + config.policy().name()
@@ -324,151 +373,161 @@ public final class RunCommand implements Callable<Integer> {
         }
     }
 
-    private Endpoint metricsEndpoint() {
-        try {
-            return metrics == null || metrics.isEmpty() ? null : Endpoint.parse(metrics);
-        } catch (final IllegalArgumentException e) {
-            throw usage("--metrics: " + e.getMessage());
-        }
+    private Endpoint metricsEndpoint(final OptionProblems problems) {
+        return metrics == null || metrics.isEmpty() ? null
+            : problems.in("--metrics", () -> Endpoint.parse(metrics));
     }
 
-    /** Takes over what the settings file says; false if it is wrong, which has been said. */
-    private boolean readSettings() {
+    /** Takes over what the settings file says. */
+    private AppliedSettings readSettings() {
         final Path file = settings == null ? RunSettings.defaultFile() : settings;
         if (file == null) {
-            return true;
+            return AppliedSettings.NONE;
         }
         final RunSettings keys = new RunSettings();
-        final ConfigFile read = ConfigFile.read(file, keys);
-        final List<ConfigProblem> problems = keys.check(read);
-        problems.forEach(problem -> spec.commandLine().getErr().println("gpuseg: " + problem));
-        if (problems.isEmpty()) {
-            keys.apply(spec, read);
-        }
-        return problems.isEmpty();
+        return keys.apply(spec, ConfigFile.read(file, keys));
     }
 
-    /**
-     * Checks the options against each other and this machine, as before a start.
-     *
-     * @throws CommandLine.ParameterException naming the option, its value and the remedy
-     */
-    void validate() {
-        try (PolicySource policies = policies()) {
-            config(policies);
-        }
-        metricsEndpoint();
+    /** Null, with a problem noted, if the jar is refused. */
+    private PolicySource policies(final OptionProblems problems) {
+        return problems.in("--policy-jar", () -> PolicySource.openOwned(policyJar));
     }
 
-    private PolicySource policies() {
-        try {
-            return PolicySource.openOwned(policyJar);
-        } catch (final IllegalArgumentException e) {
-            throw usage("--policy-jar: " + e.getMessage());
-        }
-    }
-
-    private DaemonConfig config(final PolicySource policies) {
-        final RuntimeDirectory where = directory.resolve();
-        if (virtualGpu) {
-            requireSimulation();
-        }
-        final String chosen = virtualGpu ? "sim" : mechanism.equals(MechanismCatalog.AUTO)
-            ? MechanismCatalog.best(MechanismCatalog.survey(where)).mechanism().name() : mechanism;
-        final PolicySettings rules = rules(policies.reader());
-        if (policy != null && rules.policy() != null) {
-            throw usage("--policy and the policy of " + policyFile + " are both given; leave one out");
-        }
-        if (gpus < 1 || gpus > 16) {
-            throw usage("--gpus is " + gpus + "; use 1..16");
-        }
+    /** What the options say together; null if one of them, or the jar, is refused. */
+    private DaemonConfig config(final PolicySource policies, final OptionProblems problems) {
+        problems.isIn("--gpus", gpus, 1, 16);
         if (priority < 0 || priority > 99) {
-            throw usage("--priority is " + priority + "; use 1..99, or 0 for none");
+            problems.add("--priority", "--priority is " + priority + "; use 1..99, or 0 for none");
         }
         if (cpu != -1 && !CpuSet.exists(cpu)) {
-            throw usage("--cpu is " + cpu + "; this machine has no such CPU, see `lscpu -e`");
+            problems.add("--cpu", "--cpu is " + cpu + "; this machine has no such CPU, see `lscpu -e`");
         }
         if (watchdogPeriod.toMillis() < 40 || watchdogPeriod.toMillis() > 10_000) {
-            throw usage("--watchdog-period is " + watchdogPeriod.toMillis()
+            problems.add("--watchdog-period", "--watchdog-period is " + watchdogPeriod.toMillis()
                 + "ms; use 40ms..10s (the heartbeat may be 20 ms old)");
         }
         if (queueBytes < ClientQueue.BYTES_MIN || queueBytes > ClientQueue.BYTES_MAX
             || Long.bitCount(queueBytes) != 1) {
-            throw usage("--queue-size is " + queueBytes + " bytes; use a power of two of 256KiB..256MiB");
+            problems.add("--queue-size", "--queue-size is " + queueBytes
+                + " bytes; use a power of two of 256KiB..256MiB");
         }
-        try {
-            return new DaemonConfig(where, decides(policies, rules, chosen),
-                chosen, gpus, IdleMode.named(idle).ofDispatcher(Runtime.getRuntime().availableProcessors()), optimistic,
-                journal == null ? where.journal() : journal.toAbsolutePath(), journalBytes,
-                noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
-                warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, site.rules()).withSettings(rules).withPolicies(policies)
-                .withHeldLaunches(holdLaunches).withCoRun(coRunPercent(chosen));
-        } catch (final IllegalArgumentException e) {
-            throw usage(e.getMessage());
+        if (journalBytes < JournalAgent.BYTES_MIN) {
+            problems.add("--journal-size", "--journal-size is " + journalBytes + " bytes; use at least 1MiB");
         }
+        final IdleMode whenIdle = problems.in("--idle",
+            () -> IdleMode.named(idle).ofDispatcher(Runtime.getRuntime().availableProcessors()));
+        final SiteRules rules = site.rules(problems);
+        final RuntimeDirectory where = problems.in("--dir", () -> directory(directory.resolve()));
+        final Path events = journal == null ? where == null ? null : where.journal()
+            : problems.in("--journal", () -> directory("--journal", journal.toAbsolutePath()));
+        final MechanismDescription chosen = mechanism(where, problems);
+        final int beside = chosen == null ? 0 : coRunPercent(chosen, problems);
+        final PolicySettings shares = policies == null ? null : shares(policies.reader(), problems);
+        final Policy decides = shares == null || chosen == null ? null : decides(policies, shares, chosen, problems);
+        return !problems.none() ? null : new DaemonConfig(where, decides, chosen.name(), gpus, whenIdle, optimistic,
+            events, journalBytes, noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
+            warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, rules).withSettings(shares).withPolicies(policies)
+            .withHeldLaunches(holdLaunches).withCoRun(beside);
     }
 
-    private int coRunPercent(final String chosen) {
+    private static RuntimeDirectory directory(final RuntimeDirectory where) {
+        directory("--dir", where.root());
+        return where;
+    }
+
+    /** Refuses a directory that cannot be made because a file stands in its way. */
+    private static Path directory(final String option, final Path path) {
+        Path there = path;
+        while (!Files.exists(there)) {
+            there = there.getParent();
+        }
+        if (!Files.isDirectory(there)) {
+            throw new IllegalArgumentException(option + " is " + path + ", and " + there
+                + " is no directory; name another");
+        }
+        return path;
+    }
+
+    /** The row of the mechanism; the devices are surveyed where none is named. Null if that cannot be told. */
+    private MechanismDescription mechanism(final RuntimeDirectory where, final OptionProblems problems) {
+        final boolean auto = mechanism.equals(MechanismCatalog.AUTO);
+        if (virtualGpu && !auto && !mechanism.equals(SIM)) {
+            problems.add("--virtual-gpu", "--virtual-gpu needs --mechanism " + SIM + ", and --mechanism is " + mechanism
+                + "; leave one out");
+            return null;
+        }
+        if (auto && !virtualGpu) {
+            return where == null ? null : MechanismCatalog.best(survey.apply(where)).mechanism();
+        }
+        final Optional<MechanismDescription> chosen = MechanismCatalog.find(virtualGpu ? SIM : mechanism);
+        if (chosen.isEmpty()) {
+            problems.add("--mechanism", "mechanism \"" + mechanism + "\" is unknown; use " + MechanismCatalog.AUTO
+                + ", " + MechanismCatalog.names());
+        }
+        return chosen.orElse(null);
+    }
+
+    private int coRunPercent(final MechanismDescription chosen, final OptionProblems problems) {
         if (coRun.equals("off")) {
             return 0;
         }
         final String digits = coRun.endsWith("%") ? coRun.substring(0, coRun.length() - 1) : "";
         final int percent = digits.matches("[0-9]{1,3}") ? Integer.parseInt(digits) : 0;
         if (percent < CoRunBudget.PERCENT_MIN || percent > CoRunBudget.PERCENT_MAX) {
-            throw usage("--co-run is " + coRun + "; use " + CoRunBudget.PERCENT_MIN + "%.." + CoRunBudget.PERCENT_MAX
-                + "%, such as 10%, or off");
-        }
-        if (!chosen.equals(LAUNCH)) {
-            throw usage("--co-run is " + coRun + ", and the mechanism is " + chosen + "; use --mechanism " + LAUNCH
-                + ", which can hold one program and let another one launch");
+            problems.add("--co-run", "--co-run is " + coRun + "; use " + CoRunBudget.PERCENT_MIN + "%.."
+                + CoRunBudget.PERCENT_MAX + "%, such as 10%, or off");
+        } else if (!chosen.name().equals(LAUNCH)) {
+            problems.add("--co-run", "--co-run is " + coRun + ", and the mechanism is " + chosen.name()
+                + "; use --mechanism " + LAUNCH + ", which can hold one program and let another one launch");
         }
         return percent;
     }
 
-    private Policy decides(final PolicySource policies, final PolicySettings rules, final String chosen) {
-        if (rules.policy() != null) {
-            return rules.policy();
+    private Policy decides(final PolicySource policies, final PolicySettings shares, final MechanismDescription chosen,
+        final OptionProblems problems) {
+        if (shares.policy() != null) {
+            if (policy != null) {
+                problems.add("--policy", "--policy and the policy of " + policyFile
+                    + " are both given; leave one out");
+            }
+            return shares.policy();
         }
         final PolicyCatalog catalog = policies.catalog();
         if (policy == null) {
-            return policyJar == null
-                && MechanismCatalog.find(chosen).filter(m -> m.level() == Capabilities.OBSERVE).isPresent()
-                ? catalog.observing() : policies.standard();
+            return policyJar == null && chosen.level() == Capabilities.OBSERVE ? catalog.observing()
+                : problems.in("--policy-jar", policies::standard);
         }
-        if (!catalog.get(policy).hasDefaults()) {
-            throw usage("--policy " + policy + " needs parameters; give them in a file, with --policy-file FILE");
-        }
-        return catalog.create(policy);
+        return problems.in("--policy", () -> {
+            if (!catalog.get(policy).hasDefaults()) {
+                throw new IllegalArgumentException("--policy " + policy
+                    + " needs parameters; give them in a file, with --policy-file FILE");
+            }
+            return catalog.create(policy);
+        });
     }
 
-    /** The policy file, and what is said beside it. */
-    private PolicySettings rules(final PolicyReader reader) {
-        if (policyFile == null && holdoffUs == null && keepReady == null && anticipate == null
-            && anticipationBudget == null) {
-            return PolicySettings.NONE;
-        }
+    /** The policy file, and what is said beside it; null if one of them is refused. */
+    private PolicySettings shares(final PolicyReader reader, final OptionProblems problems) {
         final ObjectNode options = JsonNodeFactory.instance.objectNode();
-        if (holdoffUs != null) {
+        if (holdoffUs != null && problems.isIn("--resume-holdoff-us", holdoffUs, 0, 10_000)) {
             options.put("resume_holdoff", holdoffUs + "us");
         }
         if (keepReady != null) {
             options.put("keep_ready", keepReady.booleanValue());
         }
-        if (anticipate != null) {
+        if (anticipate != null && problems.in("--anticipate", () -> Anticipate.named(anticipate)) != null) {
             options.put("anticipate", anticipate);
         }
-        if (anticipationBudget != null) {
+        if (anticipationBudget != null && problems.isIn("--anticipation-budget", anticipationBudget, 0, 100)) {
             options.put("anticipation_budget", anticipationBudget.intValue());
         }
-        final Node said = Node.of(options, "the command line", "the settings");
-        if (policyFile == null) {
-            return reader.read(said);
+        if (policyFile == null && options.isEmpty()) {
+            return PolicySettings.NONE;
         }
-        final Node file = PolicyReader.load(policyFile);
-        return reader.read(file.kind() == Node.Kind.MAPPING ? said.over(file) : file);
-    }
-
-    private CommandLine.ParameterException usage(final String message) {
-        return new CommandLine.ParameterException(spec.commandLine(), message);
+        final Node said = Node.of(options, "the command line", "the settings");
+        return problems.in("--policy-file", () -> {
+            final Node file = policyFile == null ? null : PolicyReader.load(policyFile);
+            return reader.read(file == null ? said : file.kind() == Node.Kind.MAPPING ? said.over(file) : file);
+        });
     }
 }

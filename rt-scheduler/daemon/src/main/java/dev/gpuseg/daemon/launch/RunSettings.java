@@ -5,6 +5,9 @@ import dev.gpuseg.daemon.config.ConfigEntry;
 import dev.gpuseg.daemon.config.ConfigFile;
 import dev.gpuseg.daemon.config.ConfigKeys;
 import dev.gpuseg.daemon.config.ConfigProblem;
+import dev.gpuseg.daemon.dispatch.StartUpException;
+import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -16,12 +19,12 @@ import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.function.Function;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.TypeConversionException;
 
 /**
  * The options of {@code gpuseg run} as keys of the settings file. There is no second list: whatever option the command
@@ -32,20 +35,28 @@ public final class RunSettings implements ConfigKeys {
     static final String FILE_OPTION = "--config";
 
     private static final String DEFAULT_FILE_PROPERTY = "gpuseg.config";
-    private static final Pattern PICOCLI_PREFIX =
-        Pattern.compile("(?s)^Invalid value for option '[^']*'(?: \\([^)]*\\))?: (?:cannot convert )?");
     /** picocli's words for a field without initial value, an empty list and an empty mapping. */
     private static final List<String> NO_VALUE = List.of("null", "[]", "{}");
-    private static final Pattern OPTION_NAME = Pattern.compile("--([a-z][a-z0-9-]*)");
 
     private final SortedMap<String, OptionSpec> options = new TreeMap<>();
+    private final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey;
 
     /** The options of {@code gpuseg run} as it stands. */
     public RunSettings() {
-        this(new CommandLine(new RunCommand()).getCommandSpec());
+        this(MechanismCatalog::survey);
+    }
+
+    RunSettings(final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey) {
+        this(new CommandLine(new RunCommand()).getCommandSpec(), survey);
     }
 
     public RunSettings(final CommandSpec run) {
+        this(run, MechanismCatalog::survey);
+    }
+
+    private RunSettings(final CommandSpec run,
+        final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey) {
+        this.survey = survey;
         for (final OptionSpec option : run.options()) {
             if (!option.usageHelp() && !option.versionHelp() && !option.longestName().equals(FILE_OPTION)) {
                 options.put(option.longestName().replaceFirst("^-+", ""), option);
@@ -95,128 +106,67 @@ public final class RunSettings implements ConfigKeys {
     }
 
     /**
-     * Checks a file as `run` would.
+     * Checks a file as `run` would, and looks at this machine as it would, too.
      *
      * @param file what was read
      * @return all mistakes, in the order of the lines
      */
     public List<ConfigProblem> check(final ConfigFile file) {
-        final List<ConfigProblem> problems = new ArrayList<>(file.problems());
-        final Map<String, ConfigEntry> good = new LinkedHashMap<>();
-        for (final ConfigEntry entry : file.entries()) {
-            try {
-                new CommandLine(new RunCommand()).setCaseInsensitiveEnumValuesAllowed(true)
-                    .parseArgs(arguments(entry).toArray(new String[0]));
-                good.put(entry.key(), entry);
-            } catch (final ParameterException e) {
-                problems.add(problem(file, entry, e.getMessage()));
-            }
+        final RunCommand run = new RunCommand(survey);
+        final CommandLine line = new CommandLine(run);
+        line.parseArgs();
+        final AppliedSettings applied = apply(line.getCommandSpec(), file);
+        final List<ConfigProblem> problems = new ArrayList<>(applied.problems());
+        for (final StartUpException refused : run.check()) {
+            problems.add(applied.place(refused)
+                .orElseGet(() -> new ConfigProblem(file.file(), 0, refused.getMessage())));
         }
-        checkTogether(file, good, problems);
         problems.sort(Comparator.comparingInt(ConfigProblem::line));
         return problems;
-    }
-
-    /** The command's own checks stop at the first fault; so the setting it names is left out and they run again. */
-    private void checkTogether(final ConfigFile file, final Map<String, ConfigEntry> good,
-        final List<ConfigProblem> problems) {
-        for (int round = good.size(); round >= 0; round--) {
-            final String fault = faultOf(good);
-            if (fault == null) {
-                return;
-            }
-            final ConfigEntry named = namedIn(fault, good);
-            problems.add(named == null ? new ConfigProblem(file.file(), 0, oneLine(fault))
-                : problem(file, named, fault));
-            if (named == null) {
-                return;
-            }
-            good.remove(named.key());
-        }
-    }
-
-    private String faultOf(final Map<String, ConfigEntry> settings) {
-        final RunCommand run = new RunCommand();
-        try {
-            parse(run, settings.values());
-            run.validate();
-            return null;
-        } catch (final ParameterException | IllegalArgumentException e) {
-            return e.getMessage();
-        }
-    }
-
-    private static ConfigEntry namedIn(final String fault, final Map<String, ConfigEntry> settings) {
-        final Matcher names = OPTION_NAME.matcher(fault);
-        while (names.find()) {
-            final ConfigEntry entry = settings.get(names.group(1));
-            if (entry != null) {
-                return entry;
-            }
-        }
-        for (final ConfigEntry entry : settings.values()) {   // some name no option: policy "best" ..., /a/file: ...
-            if (fault.startsWith(entry.key() + " ") || fault.startsWith(entry.text() + ":")) {
-                return entry;
-            }
-        }
-        return null;
-    }
-
-    private static String oneLine(final String text) {
-        return text.replaceAll("\\s*\\R\\s*", " ");
-    }
-
-    private static ConfigProblem problem(final ConfigFile file, final ConfigEntry entry, final String message) {
-        return new ConfigProblem(file.file(), entry.line(), entry.key() + ": '" + entry.text() + "': "
-            + oneLine(PICOCLI_PREFIX.matcher(message).replaceFirst("")));
-    }
-
-    private CommandLine parse(final RunCommand run, final Iterable<ConfigEntry> entries) {
-        final List<String> all = new ArrayList<>();
-        for (final ConfigEntry entry : entries) {
-            all.addAll(arguments(entry));
-        }
-        final CommandLine line = new CommandLine(run).setCaseInsensitiveEnumValuesAllowed(true);
-        line.parseArgs(all.toArray(new String[0]));
-        return line;
-    }
-
-    /** What would be typed for a setting. */
-    private List<String> arguments(final ConfigEntry entry) {
-        final OptionSpec option = options.get(entry.key());
-        final String name = option.longestName();
-        final List<String> words = new ArrayList<>();
-        if (option.arity().max() == 0 && (option.type() == boolean.class || option.type() == Boolean.class)) {
-            final String value = entry.text();
-            if (!value.equals("true") && !value.equals("false")) {
-                throw new ParameterException(new CommandLine(option.command()), "is neither true nor false");
-            }
-            if (value.equals("true")) {
-                words.add(name);
-            } else if (option.negatable()) {
-                words.add("--no-" + entry.key());
-            }
-            return words;
-        }
-        for (final String value : entry.values()) {
-            words.add(name + "=" + value);
-        }
-        return words;
     }
 
     /**
      * Gives a command that has been parsed the values of a file, where its command line says nothing.
      *
      * @param run  the spec of the command whose options are to be set
-     * @param file a file without mistakes
+     * @param file what was read
+     * @return which values hold now, and which are none
      */
-    void apply(final CommandSpec run, final ConfigFile file) {
-        final CommandSpec read = parse(new RunCommand(), file.entries()).getCommandSpec();
+    AppliedSettings apply(final CommandSpec run, final ConfigFile file) {
+        final CommandLine converter = new CommandLine(new RunCommand());
+        final Map<String, ConfigEntry> used = new LinkedHashMap<>();
+        final List<ConfigProblem> problems = new ArrayList<>(file.problems());
         for (final ConfigEntry entry : file.entries()) {
-            final OptionSpec own = run.findOption("--" + entry.key());
-            if (!run.commandLine().getParseResult().hasMatchedOption(own)) {
-                own.setValue(read.findOption("--" + entry.key()).getValue());
+            final OptionSpec own = run.findOption(options.get(entry.key()).longestName());
+            try {
+                final Object value = convert(converter, entry);
+                if (!run.commandLine().getParseResult().hasMatchedOption(own)) {
+                    own.setValue(value);
+                    used.put(own.longestName(), entry);
+                }
+            } catch (final ParameterException e) {
+                final String reason = e.getCause() instanceof TypeConversionException ours ? ours.getMessage()
+                    : e.getMessage();
+                problems.add(AppliedSettings.problem(file.file(), entry, reason));
             }
         }
+        return new AppliedSettings(file.file(), used, problems);
+    }
+
+    /** The value as the option itself takes it. */
+    private Object convert(final CommandLine converter, final ConfigEntry entry) {
+        final OptionSpec option = options.get(entry.key());
+        final List<String> words = new ArrayList<>();
+        if (option.arity().max() == 0) {
+            if (!entry.text().equals("true") && !entry.text().equals("false")) {
+                throw new ParameterException(converter, "is neither true nor false");
+            }
+            return Boolean.valueOf(entry.text());
+        }
+        for (final String value : entry.values()) {
+            words.add(option.longestName() + "=" + value);
+        }
+        converter.parseArgs(words.toArray(new String[0]));
+        return converter.getCommandSpec().findOption(option.longestName()).getValue();
     }
 }

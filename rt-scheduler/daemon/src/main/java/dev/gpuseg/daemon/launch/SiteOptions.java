@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
+import dev.gpuseg.analysis.model.Platform;
+import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.AdmissionSettings;
@@ -97,25 +99,51 @@ public final class SiteOptions {
     /**
      * What was asked for.
      *
-     * @return the rules
-     * @throws IllegalArgumentException if a value or a file is refused, with one line of why
+     * @param problems takes what is refused
+     * @return the rules; null if a value or a file is refused
      */
-    public SiteRules rules() {
-        requireIn("--clients-per-user", clientsPerUser, Abi.CLIENTS_MAX);
-        requireIn("--tasks-per-user", tasksPerUser, Abi.CLIENTS_MAX * Abi.SLOTS_MAX);
-        if (grace.compareTo(Duration.ofHours(1)) > 0) {
-            throw new IllegalArgumentException("--admission-grace is " + grace.toSeconds() + "s; use 0s..3600s");
-        }
-        return new SiteRules(AdmissionSettings.read(AdmissionMode.named(admission), taskSet, platform,
-            CoreOrder.named(cores), grace.toNanos()), unmanaged(), new Protection(Set.copyOf(protect), allEngines()),
-            cgroupRules == null ? LiveRules.NONE : LiveRules.of(cgroupRules), clientsPerUser, tasksPerUser,
+    SiteRules rules(final OptionProblems problems) {
+        problems.isIn("--clients-per-user", clientsPerUser, 1, Abi.CLIENTS_MAX);
+        problems.isIn("--tasks-per-user", tasksPerUser, 1, Abi.CLIENTS_MAX * Abi.SLOTS_MAX);
+        final AdmissionSettings proof = admission(problems);
+        final Unmanaged others = problems.in("--unmanaged", this::unmanaged);
+        final Boolean allEngines = problems.in("--nvidia-scope", this::allEngines);
+        final LiveRules groups = cgroupRules == null ? LiveRules.NONE
+            : problems.in("--cgroup-rules", () -> LiveRules.of(cgroupRules));
+        final UserLimits users = problems.in("--limits", () ->
             limits.equals(UserLimits.DIRECTORY) && !Files.exists(limits) ? UserLimits.builtIn()
-                : UserLimits.read(limits), idleLast(), ObserverMode.named(observer));
+                : UserLimits.read(limits));
+        final Boolean idleLast = problems.in("--idle-contexts", this::idleLast);
+        final ObserverMode seen = problems.in("--observer", () -> ObserverMode.named(observer));
+        return problems.none() ? new SiteRules(proof, others, new Protection(Set.copyOf(protect), allEngines), groups,
+            clientsPerUser, tasksPerUser, users, idleLast, seen) : null;
     }
 
-    private static void requireIn(final String what, final int value, final int max) {
-        if (value < 1 || value > max) {
-            throw new IllegalArgumentException(what + " is " + value + "; use 1.." + max);
+    private AdmissionSettings admission(final OptionProblems problems) {
+        if (grace.compareTo(Duration.ofHours(1)) > 0) {
+            problems.add("--admission-grace", "--admission-grace is " + grace.toSeconds() + "s; use 0s..3600s");
+        }
+        final CoreOrder order = problems.in("--cores", () -> CoreOrder.named(cores));
+        final AdmissionMode mode = problems.in("--admission", () -> AdmissionMode.named(admission));
+        if (mode == AdmissionMode.OFF) {
+            requireUnread("--taskset", taskSet, problems);
+            requireUnread("--platform", platform, problems);
+            return new AdmissionSettings(mode, null, null, order, grace.toNanos());
+        }
+        final TaskSet declared = taskSet == null ? null
+            : problems.in("--taskset", () -> AdmissionSettings.declared(taskSet));
+        final Platform constants = platform == null ? null
+            : problems.in("--platform", () -> AdmissionSettings.constants(platform));
+        if (mode == null || taskSet != null && declared == null || platform != null && constants == null) {
+            return null;
+        }
+        return problems.in(platform == null ? "--admission" : "--platform",
+            () -> AdmissionSettings.of(mode, declared, constants, order, grace.toNanos()));
+    }
+
+    private static void requireUnread(final String option, final Path file, final OptionProblems problems) {
+        if (file != null) {
+            problems.add(option, option + " is read for admission only; add --admission warn or --admission enforce");
         }
     }
 

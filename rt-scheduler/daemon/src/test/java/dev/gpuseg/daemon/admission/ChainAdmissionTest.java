@@ -41,7 +41,8 @@ class ChainAdmissionTest {
               - {name: show, cpu: 3, period: 100ms, MAX priority: 50, segments: [{gpu: {host: 1ms, device: 4ms}}]}
             chains:
             """.replace("MAX", chains.contains("event") ? "" : "max_period: 100ms,") + chains);
-        return AdmissionSettings.read(AdmissionMode.ENFORCE, file, null, CoreOrder.FP, 1_000 * MS);
+        return AdmissionSettings.of(AdmissionMode.ENFORCE, AdmissionSettings.declared(file), null,
+            CoreOrder.FP, 1_000 * MS);
     }
 
     private ProvenAdmission admission(final AdmissionSettings settings) {

@@ -53,7 +53,8 @@ class ProvenAdmissionTest {
     private AdmissionSettings settings(final String tasks) throws IOException {
         final Path file = Files.writeString(directory.resolve("set.yaml"), "version: 1\nid: s\n"
             + "platform: {cpus: 2, epsilon: 1ms}\nmode: suspend\ntasks:\n" + tasks);
-        return AdmissionSettings.read(AdmissionMode.ENFORCE, file, null, CoreOrder.FP, GRACE_NS);
+        return AdmissionSettings.of(AdmissionMode.ENFORCE, AdmissionSettings.declared(file), null,
+            CoreOrder.FP, GRACE_NS);
     }
 
     private static String task(final String name, final int cpu, final int priority, final int deviceMs) {
@@ -348,8 +349,9 @@ class ProvenAdmissionTest {
         final PolicySettings edf = new PolicySettings(EarliestDeadlineFirst.INSTANCE, null, 0, -1, null, List.of(),
             List.of(), "");
         assertNull(admission.refuseSettings(edf), "edf-boost-suspend accepts them");
-        final ProvenAdmission byDeadline = new ProvenAdmission(AdmissionSettings.read(AdmissionMode.ENFORCE,
-            directory.resolve("set.yaml"), null, CoreOrder.EDF, GRACE_NS), EarliestDeadlineFirst.INSTANCE, LEVEL_3, 1,
+        final ProvenAdmission byDeadline = new ProvenAdmission(AdmissionSettings.of(AdmissionMode.ENFORCE,
+            AdmissionSettings.declared(directory.resolve("set.yaml")), null, CoreOrder.EDF, GRACE_NS),
+            EarliestDeadlineFirst.INSTANCE, LEVEL_3, 1,
             directory.resolve("deadline.json"), () -> nowNs);
         assertTrue(byDeadline.refuse(open(1, "a", 50, 0).withBoost(80), client(1, 0))
             .contains("a boost inside windows"));

@@ -20,6 +20,9 @@ import org.agrona.concurrent.UnsafeBuffer;
  * in {@link #lost()} and discarded. {@link #failure()} reports both.
  */
 public final class JournalAgent implements Agent, AutoCloseable {
+    /** Smallest cap of a journal, bytes: 1 MiB. */
+    public static final long BYTES_MIN = 1L << 20;
+
     private static final int BATCH = 256;
     private static final long RETRY_NS = 100_000_000;
     private static final EventTap[] NO_TAPS = {};

@@ -37,7 +37,6 @@ final class JournalWriter implements AutoCloseable {
     private static final long AHEAD = 1 << 16;
     /** What a new file needs immediately. */
     private static final long NEW_FILE = 1 << 20;
-    static final long MIN_BYTES = 1L << 20;
 
     private final Path directory;
     private final long bytesPerFile;
@@ -49,7 +48,7 @@ final class JournalWriter implements AutoCloseable {
     private long files;
 
     JournalWriter(final Path directory, final long maxBytes) {
-        if (maxBytes < MIN_BYTES) {
+        if (maxBytes < JournalAgent.BYTES_MIN) {
             throw new IllegalArgumentException("journal size: " + maxBytes + " bytes is too small; use at least 1MiB");
         }
         this.directory = directory;

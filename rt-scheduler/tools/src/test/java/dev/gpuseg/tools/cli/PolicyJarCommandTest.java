@@ -84,7 +84,7 @@ class PolicyJarCommandTest {
     void shouldNotStartADaemonUnderAPolicyThatBreaksALaw() throws Exception {
         final StringOutput refused = StringOutput.of("run", "--dir", directory.resolve("run").toString(),
             "--policy-jar", crooked().toString());
-        assertEquals(ExitCode.FAILURE, refused.status(), refused.text());
+        assertEquals(ExitCode.USAGE, refused.status(), refused.text());
         assertTrue(refused.err().contains("cannot start: policy crooked of ")
             && refused.err().contains("breaks the law symmetric ("), refused.err());
         assertEquals(1, refused.err().strip().lines().count(), refused.err());
@@ -95,7 +95,7 @@ class PolicyJarCommandTest {
         final Path platform = Files.writeString(directory.resolve("platform.yaml"), "cpus: 2\nepsilon: 1ms\n");
         final StringOutput refused = StringOutput.of("run", "--dir", directory.resolve("run").toString(),
             "--policy-jar", good().toString(), "--admission", "enforce", "--platform", platform.toString());
-        assertEquals(ExitCode.FAILURE, refused.status(), refused.text());
+        assertEquals(ExitCode.USAGE, refused.status(), refused.text());
         assertTrue(refused.err().contains("policy least-slack has no sound analysis; use fp or edf"), refused.err());
     }
 

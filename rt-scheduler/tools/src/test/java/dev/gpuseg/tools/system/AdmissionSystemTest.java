@@ -135,7 +135,7 @@ class AdmissionSystemTest {
         final Child daemon = rig.start("daemon", JavaCommand.daemon(List.of("--dir", rig.directory().root().toString(),
             "--mechanism", "sim", "--policy", "edf", "--no-warm-up", "--admission", "enforce", "--taskset",
             file.toString())));
-        assertEquals(ExitCode.FAILURE, daemon.awaitExit(40));
+        assertEquals(ExitCode.USAGE, daemon.awaitExit(40));
         assertTrue(daemon.said().contains("deadlock") && daemon.said().contains("mode: suspend"), daemon.said());
     }
 

@@ -87,7 +87,7 @@ class ChosenMechanismTest {
             + "  - {name: a, cpu: 1, period: 80ms, priority: 7, segments: [{gpu: {host: 1ms, device: 1ms}}]}\n");
         final StringOutput refused = StringOutput.of("run", "--mechanism", "launch", "--co-run", "10%", "--admission",
             "enforce", "--taskset", set.toString(), "--dir", rig.directory().root().toString(), "--policy", "fp");
-        assertEquals(ExitCode.FAILURE, refused.status(), refused.text());
+        assertEquals(ExitCode.USAGE, refused.status(), refused.text());
         assertEquals(1, refused.err().lines().count(), refused.err());
         return refused.err();
     }
