@@ -427,6 +427,15 @@ public final class Daemon implements AutoCloseable {
     }
 
     /**
+     * What its mechanism can do on the device of this machine.
+     *
+     * @return 0..3, see {@link Capabilities}
+     */
+    public int level() {
+        return mechanisms.get(0).capabilities().level();
+    }
+
+    /**
      * Where metrics are read.
      *
      * @return the endpoint with the port that was given, null if nowhere

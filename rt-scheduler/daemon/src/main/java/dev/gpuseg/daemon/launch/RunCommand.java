@@ -300,7 +300,8 @@ public final class RunCommand implements Callable<Integer> {
         }, "gpuseg-stop");
         Runtime.getRuntime().addShutdownHook(hook);
         stopWithParent();
-        out.println("gpuseg enforces with " + enforcement(config));
+        out.println("gpuseg enforces with " + enforcement(MechanismCatalog.get(config.mechanism()), daemon.level(),
+            mechanism.equals(MechanismCatalog.AUTO) && !virtualGpu ? ", chosen by --mechanism auto" : ""));
         out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
             + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
             + MechanismHelp.caveat(config.mechanism()) + ", journal " + config.journal()
@@ -317,13 +318,15 @@ public final class RunCommand implements Callable<Integer> {
         return stop(daemon);
     }
 
-    /** What was chosen, and what it does and does not do to work that runs. */
-    private String enforcement(final DaemonConfig config) {
-        final MechanismDescription chosen = MechanismCatalog.get(config.mechanism());
-        final boolean gateOnly = chosen.level() < Capabilities.INTERRUPT;
-        return chosen.name() + " (level " + chosen.level() + (mechanism.equals(MechanismCatalog.AUTO) && !virtualGpu
-            ? ", chosen by --mechanism auto" : "") + "): " + chosen.consequence()
-            + (gateOnly ? "; `gpuseg doctor` says what a higher level needs" : "");
+    /**
+     * What was chosen, and what it does and does not do to work that runs.
+     *
+     * @param level that the mechanism reached on this device
+     * @param how   why it was chosen, in words that follow the level; may be empty
+     */
+    static String enforcement(final MechanismDescription chosen, final int level, final String how) {
+        return chosen.name() + " (level " + level + how + "): " + chosen.consequence()
+            + (level < Capabilities.INTERRUPT ? "; `gpuseg doctor` says what a higher level needs" : "");
     }
 
     private static void stopWithParent() {
