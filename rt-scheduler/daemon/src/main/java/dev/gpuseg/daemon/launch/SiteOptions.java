@@ -37,7 +37,7 @@ public final class SiteOptions {
             + "instead of those of --taskset.")
     private Path platform;
 
-    @Option(names = "--cores", paramLabel = "fp|edf", defaultValue = "fp",
+    @Option(names = "--core-order", paramLabel = "fp|edf", defaultValue = "fp",
         description = "How the kernel orders the threads of a core: fp for SCHED_FIFO, edf for SCHED_DEADLINE "
             + "(default: ${DEFAULT-VALUE}).")
     private String cores;
@@ -123,7 +123,7 @@ public final class SiteOptions {
         if (grace.compareTo(Duration.ofHours(1)) > 0) {
             problems.add("--admission-grace", "--admission-grace is " + grace.toSeconds() + "s; use 0s..3600s");
         }
-        final CoreOrder order = problems.in("--cores", () -> CoreOrder.named(cores));
+        final CoreOrder order = problems.in("--core-order", () -> CoreOrder.named(cores));
         final AdmissionMode mode = problems.in("--admission", () -> AdmissionMode.named(admission));
         if (mode == AdmissionMode.OFF) {
             requireUnread("--taskset", taskSet, problems);

@@ -93,7 +93,7 @@ class ProvenAdmissionTest {
         assertTrue(sound("edf", 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("gate"));
         assertTrue(sound("rr", 3, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("rr"));
         assertTrue(sound("fp", 2, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("level 2"));
-        assertTrue(sound("fp", 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("--cores fp"));
+        assertTrue(sound("fp", 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("--core-order fp"));
         for (final String policy : new String[] {"fp", "edf"}) {
             for (final CoreOrder cores : CoreOrder.values()) {
                 for (final WaitMode mode : WaitMode.values()) {
@@ -267,7 +267,7 @@ class ProvenAdmissionTest {
         for (final SoundAnalysis other : new SoundAnalysis[] {sound("fp", 1, WaitMode.SUSPEND, CoreOrder.FP),
             sound("edf", 3, WaitMode.SUSPEND, CoreOrder.EDF)}) {
             assertTrue(other.exists());
-            assertTrue(other.boosted().reason().contains("fp or edf with --cores fp and a mechanism of level 3"));
+            assertTrue(other.boosted().reason().contains("fp or edf with --core-order fp and a mechanism of level 3"));
         }
     }
 

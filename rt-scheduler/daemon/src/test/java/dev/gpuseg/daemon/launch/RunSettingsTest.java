@@ -85,7 +85,7 @@ class RunSettingsTest {
     private Map<String, String> oneBadValueEach() throws IOException {
         final String inTheWay = Files.writeString(directory.resolve("file"), "") + "/below";
         final Map<String, String> bad = new LinkedHashMap<>();
-        for (final String named : List.of("mechanism", "policy", "idle", "anticipate", "admission", "cores",
+        for (final String named : List.of("mechanism", "policy", "idle", "anticipate", "admission", "core-order",
             "unmanaged", "idle-contexts", "observer", "nvidia-scope", "metrics", "co-run")) {
             bad.put(named, "nope");
         }
