@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
+
 /**
  * Ends the JVM when memory is exhausted. A daemon that has lost a thread, or half a state, must not continue: the
  * watchdog and the supervisor (systemd) act on its end. The JVM does this itself for the heap
@@ -10,7 +13,25 @@ public final class OutOfMemory {
     /** The status with which the JVM ends by itself. */
     public static final int STATUS = 3;
 
+    /** Below this the kernel may kill the daemon without a word; docs/containers.md has what was measured. */
+    static final long ENOUGH_BYTES = 384L << 20;
+
     private OutOfMemory() {
+    }
+
+    /**
+     * Whether the memory of this machine, or of its control group, suffices for a daemon.
+     *
+     * @return one line; empty if it does
+     */
+    public static String warning() {
+        return warning(ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getTotalMemorySize());
+    }
+
+    static String warning(final long totalBytes) {
+        return totalBytes >= ENOUGH_BYTES ? "" : "this machine, or its control group, has " + (totalBytes >> 20)
+            + " MiB of memory, and the daemon needs " + (ENOUGH_BYTES >> 20) + " MiB and 1.1 MiB for each client; "
+            + "the kernel may kill it. Raise the limit";
     }
 
     /**

@@ -282,6 +282,10 @@ public final class RunCommand implements Callable<Integer> {
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
         FileAccess.umask(OWN_FILES);
+        final String scarce = OutOfMemory.warning();
+        if (!scarce.isEmpty()) {
+            spec.commandLine().getErr().println("gpuseg: " + scarce);
+        }
         try {
             lockMemory();
             daemon = Daemon.start(config, metricsAt, () -> spec.commandLine().getErr().println("gpuseg: starting in "
