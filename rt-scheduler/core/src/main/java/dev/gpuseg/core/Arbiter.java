@@ -27,8 +27,6 @@ final class Arbiter {
     private final int[][] begun;
     private final int[] begunCount;
     private final int[] running;
-    /** Until then best-effort contexts stay off although no segment is begun; in the past = not so. */
-    private final long[] restUntilNs;
     /** Whether the last decision of a GPU held contexts back for reasons that are not the policy's order. */
     private final boolean[] gated;
 
@@ -42,7 +40,6 @@ final class Arbiter {
     /** Of the decision being made. */
     private long nowNs;
     private boolean keepReady;
-    private long holdoffNs;
 
     Arbiter(final SchedulerConfig config, final DecisionSink sink, final SegmentTable segments,
         final ContextTable contexts, final PregrantTable pregrants, final TimerHeap timers, final FairShares shares,
@@ -64,7 +61,6 @@ final class Arbiter {
         begunCount = new int[gpus];
         running = new int[gpus];
         Arrays.fill(running, NONE);
-        restUntilNs = new long[gpus];
         gated = new boolean[gpus];
         leaders = new int[gpus];
         Arrays.fill(leaders, NONE);
@@ -80,10 +76,6 @@ final class Arbiter {
 
     void keepReady(final boolean keep) {
         keepReady = keep;
-    }
-
-    void holdoffNs(final long ns) {
-        holdoffNs = ns;
     }
 
     // ---- the begun segments ----------------------------------------------------------------------------------------
@@ -220,9 +212,9 @@ final class Arbiter {
             timers.set(gpuTimer(gpu), Time.NEVER);
         }
         if (count == 0) {
-            rest(gpu, wasGated);
+            running[gpu] = NONE;
+            desired.background(gpu, true);
         } else if (config.preemptive()) {
-            endRest(gpu);
             chooser.markContexts(order, count, order[0], decision);
             running[gpu] = chooser.chooseByContext(order, count, order[0]);
             desired.background(gpu, chooser.admitsBackground(order[0]));
@@ -244,49 +236,6 @@ final class Arbiter {
         if (config.preemptive() && config.optimistic()) {
             boundPregrants(gpu, order, count);
         }
-    }
-
-    /** No segment is begun: everybody may run, best-effort contexts perhaps a little later. */
-    private void rest(final int gpu, final boolean wasGated) {
-        if (holdoffNs > 0 && running[gpu] != NONE && !desired.wasBackground(gpu) && !wasGated
-            && policy.enforces()) {
-            restUntilNs[gpu] = Time.addSaturating(nowNs, holdoffNs);
-            timers.set(gpuTimer(gpu), restUntilNs[gpu]);
-        }
-        running[gpu] = NONE;
-        if (!isResting(gpu, nowNs)) {
-            endRest(gpu);
-            desired.background(gpu, true);
-            return;
-        }
-        desired.background(gpu, false);
-        for (int i = 0; i < contexts.steerableCount(gpu); i++) {
-            final int c = contexts.steerable(gpu, i);
-            if (hasRealTimeTask(c)) {
-                desired.except(gpu, c, decision);
-            }
-        }
-    }
-
-    /** Whether best-effort contexts stay disabled although no segment is begun. */
-    boolean isResting(final int gpu, final long atNs) {
-        return atNs < restUntilNs[gpu];
-    }
-
-    private void endRest(final int gpu) {
-        if (restUntilNs[gpu] != 0) {
-            restUntilNs[gpu] = 0;
-            timers.set(gpuTimer(gpu), Time.NEVER);
-        }
-    }
-
-    private boolean hasRealTimeTask(final int c) {
-        for (int t = contexts.firstTask(c); t != ContextTable.NONE; t = contexts.nextTask(t)) {
-            if (Priority.isRealTime(segments.gpuPriority[t])) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /** As {@link #decide}, among those who are not held back; looks at every context of the GPU. */

@@ -70,9 +70,6 @@ public final class SegmentScheduler {
     /** The shortest quantum, ns. */
     public static final long QUANTUM_MIN_NS = 100_000;
 
-    /** Longest resume hold-off. */
-    public static final long HOLDOFF_MAX_NS = 10_000_000;
-
     private final SchedulerConfig config;
     private final DecisionSink sink;
     private final SegmentTable segments;
@@ -234,8 +231,8 @@ public final class SegmentScheduler {
         if (sibling != ContextTable.NONE) {
             list(sibling);
         }
-        if (heldBack.isPossible(contexts.gpu[c]) || arbiter.isResting(contexts.gpu[c], clockNs)) {
-            decide(contexts.gpu[c]);   // its partition may have become another, or it may be on from now on
+        if (heldBack.isPossible(contexts.gpu[c])) {
+            decide(contexts.gpu[c]);   // its partition may have become another
         } else {
             arbiter.refreshReady(c);
         }
@@ -285,24 +282,6 @@ public final class SegmentScheduler {
         advance(nowNs);
         arbiter.keepReady(keep);
         decideAll();
-    }
-
-    /**
-     * Leaves best-effort contexts disabled when the last segment has ended: they are enabled only after this long,
-     * unless a best-effort segment begins. A real-time segment that begins earlier finds them disabled and need not
-     * wait. Contexts with real-time tasks are enabled at once. Of no meaning while time partitions, weights or caps
-     * decide.
-     *
-     * @param ns    0..{@value #HOLDOFF_MAX_NS}; 0 = they are enabled at once
-     * @param nowNs now
-     * @throws IllegalArgumentException if it is out of range
-     */
-    public void setResumeHoldoff(final long ns, final long nowNs) {
-        if (ns < 0 || ns > HOLDOFF_MAX_NS) {
-            throw new IllegalArgumentException("resume hold-off is " + ns + " ns; it must be 0.." + HOLDOFF_MAX_NS);
-        }
-        advance(nowNs);
-        arbiter.holdoffNs(ns);
     }
 
     /**

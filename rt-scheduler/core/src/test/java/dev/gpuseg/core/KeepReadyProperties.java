@@ -21,7 +21,6 @@ class KeepReadyProperties {
     private static final int CONTEXTS = 8;
     private static final int STEPS = 200;
     private static final int EVENTS = 60;
-    private static final long HOLDOFF_NS = 40;
     private static final long CAP_NS = SegmentScheduler.PERIOD_MIN_NS;
 
     /** Knows which contexts are off by what it was told, and is told nothing twice. */
@@ -134,12 +133,7 @@ class KeepReadyProperties {
                     share(i / 3, i % 3, false);
                 }
             }
-            case 18 -> {
-                final long ns = random.nextBoolean() ? 0 : HOLDOFF_NS;
-                plain.setResumeHoldoff(ns, nowNs);
-                ready.setResumeHoldoff(ns, nowNs);
-            }
-            case 19, 20, 21, 22 -> {
+            case 18, 19, 20, 21, 22 -> {
                 plain.onTimer(nowNs);
                 ready.onTimer(nowNs);
             }

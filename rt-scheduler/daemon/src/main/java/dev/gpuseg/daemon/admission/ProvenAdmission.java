@@ -307,14 +307,6 @@ public final class ProvenAdmission implements AdmissionControl {
      * @return null if it may, else one line why not
      */
     public synchronized String refuseSettings(final PolicySettings change) {
-        if (!change.unproven().isEmpty()) {
-            if (settings.mode() == AdmissionMode.ENFORCE) {
-                refused++;
-                return change.unproven();
-            }
-            warned++;
-            say("not proven: " + change.unproven());
-        }
         final Map<String, OverrunAction> rules = new HashMap<>(overrunRules);
         for (final PolicySettings.TaskRule rule : change.taskRules()) {
             if (rule.overrun() != null) {

@@ -125,7 +125,7 @@ public final class DispatcherAgent implements Runnable {
         processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle,
             counters);
         policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock, status::policy,
-            config.preemptive(), anticipation);
+            anticipation);
         clients = new ClientRegistry(new ClientRegistry.Parts(scheduler, desired, processes, tasks, policy,
             anticipation, grants, decisions, doorbells, journal, counters, clock, new ShareAccounts(scheduler,
             config.maxContexts(), journal, clock)), commands::add, config.optimistic());

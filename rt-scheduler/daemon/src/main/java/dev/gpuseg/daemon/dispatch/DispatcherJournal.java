@@ -211,10 +211,6 @@ final class DispatcherJournal {
             + sharing.name().toLowerCase(Locale.ROOT) + " quantum " + quantumNs + " ns");
     }
 
-    void holdoff(final long holdoffNs) {
-        text(EventKind.POLICY, 0, 0, 0, 0, 0, holdoffNs, "resume hold-off " + holdoffNs + " ns");
-    }
-
     void keepReady(final boolean keepReady) {
         text(EventKind.POLICY, 0, 0, 0, 0, keepReady ? 1 : 0, 0, "keep ready " + keepReady);
     }

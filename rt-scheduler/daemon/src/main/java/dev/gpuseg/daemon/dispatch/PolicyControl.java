@@ -34,7 +34,6 @@ final class PolicyControl {
     private final DispatcherJournal journal;
     private final CycleClock clock;
     private final Consumer<String> shown;
-    private final boolean preemptive;
     private final Anticipation anticipation;
 
     /** Settings of tasks from policy files and commands, by name; for tasks that open later. */
@@ -42,7 +41,6 @@ final class PolicyControl {
     private final Set<Integer> groupsNamed = new TreeSet<>();
     private Sharing sharing = Sharing.TURNS;
     private long quantumNs = PolicySettings.QUANTUM_NS;
-    private long holdoffNs;
     private boolean keepReady = true;
     private Anticipate anticipate = Anticipate.DECLARED;
     private int anticipationPpm = Anticipator.BUDGET_DEFAULT_PPM;
@@ -57,13 +55,11 @@ final class PolicyControl {
      * @param journal    where changes are written down
      * @param clock      of the duty cycle
      * @param shown      receives the name of the policy, for the status page
-     * @param preemptive whether the mechanism can disable a context
      * @param anticipation of begins
      */
     PolicyControl(final SegmentScheduler scheduler, final DesiredStates desired, final ProcessRegistry processes,
         final TaskTable tasks, final DecisionApplier decisions, final DispatcherJournal journal,
-        final CycleClock clock, final Consumer<String> shown, final boolean preemptive,
-        final Anticipation anticipation) {
+        final CycleClock clock, final Consumer<String> shown, final Anticipation anticipation) {
         this.scheduler = scheduler;
         this.desired = desired;
         this.processes = processes;
@@ -72,7 +68,6 @@ final class PolicyControl {
         this.journal = journal;
         this.clock = clock;
         this.shown = shown;
-        this.preemptive = preemptive;
         this.anticipation = anticipation;
         anticipation.mode(anticipate);
         scheduler.setKeepReady(keepReady, 0);
@@ -92,10 +87,6 @@ final class PolicyControl {
         }
         if (settings.sharing() == Sharing.TIMESLICES) {
             requireTimeslices("sharing is timeslices", "use turns");
-        }
-        if (settings.holdoffNs() > 0 && !preemptive) {
-            throw new IllegalArgumentException("resume_holdoff is " + settings.holdoffNs() + " ns; this daemon's "
-                + "mechanism disables no context that could be resumed later, leave it out");
         }
     }
 
@@ -171,11 +162,6 @@ final class PolicyControl {
             quantumNs = settings.quantumNs() == 0 ? usualNs : settings.quantumNs();
             scheduler.setSharing(sharing, quantumNs, clock.nowNs());
             journal.sharing(sharing, quantumNs);
-        }
-        if (settings.holdoffNs() >= 0) {
-            holdoffNs = settings.holdoffNs();
-            scheduler.setResumeHoldoff(holdoffNs, clock.nowNs());
-            journal.holdoff(holdoffNs);
         }
         if (settings.keepReady() != null) {
             keepReady = settings.keepReady();
@@ -391,7 +377,7 @@ final class PolicyControl {
     /** The policy and its parameters, for a human; one line each. */
     void describe(final Consumer<String> told) {
         told.accept("policy " + scheduler.policy().describe());
-        told.accept("resume hold-off " + Durations.format(holdoffNs) + ", keep ready " + keepReady);
+        told.accept("keep ready " + keepReady);
         told.accept("anticipate " + anticipate.label() + ", budget " + anticipationPpm / PPM_PER_PERCENT
             + " % of best-effort time");
         told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + Durations.format(quantumNs));

@@ -43,7 +43,6 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
-import picocli.CommandLine;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
@@ -133,11 +132,6 @@ public final class RunCommand implements Callable<Integer> {
     @Option(names = "--optimistic", negatable = true, defaultValue = "true", fallbackValue = "true",
         description = "Let a begin return without waiting if no running segment can outrank its task (default: true).")
     private boolean optimistic;
-
-    @Option(names = "--resume-holdoff-us", paramLabel = "N",
-        description = "Resume best-effort work this many microseconds after the last real-time segment, 0..10000, so "
-            + "that consecutive segments preempt it only once (default: 0).")
-    private Integer holdoffUs;
 
     @Option(names = "--keep-ready", negatable = true, fallbackValue = "true",
         description = "Keep the contexts of idle higher-priority tasks enabled while a segment runs; their next begin "
@@ -516,9 +510,6 @@ public final class RunCommand implements Callable<Integer> {
     /** The policy file, and what is said beside it; null if one of them is refused. */
     private PolicySettings shares(final PolicyReader reader, final OptionProblems problems) {
         final ObjectNode options = JsonNodeFactory.instance.objectNode();
-        if (holdoffUs != null && problems.isIn("--resume-holdoff-us", holdoffUs, 0, 10_000)) {
-            options.put("resume_holdoff", holdoffUs + "us");
-        }
         if (keepReady != null) {
             options.put("keep_ready", keepReady.booleanValue());
         }

@@ -62,7 +62,7 @@ final class DispatchRig {
         processes = new ProcessRegistry(scheduler, desired, CONTEXTS, journal, clock, decisions::settle,
             counters);
         this.policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock,
-            shownPolicies::add, preemptive, anticipation);
+            shownPolicies::add, anticipation);
         clock.set(1);
     }
 

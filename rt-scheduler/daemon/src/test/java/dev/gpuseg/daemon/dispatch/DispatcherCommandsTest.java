@@ -182,9 +182,9 @@ class DispatcherCommandsTest {
 
     @Test
     void shouldApplyAndSaveSettings() {
-        final String reply = ask(OWNER, "{\"command\":\"policy\",\"settings\":{\"resume_holdoff\":\"500us\"},"
+        final String reply = ask(OWNER, "{\"command\":\"policy\",\"settings\":{\"quantum\":\"5ms\"},"
             + "\"save\":true}");
-        assertTrue(reply.contains("resume hold-off 500us"), reply);
+        assertTrue(reply.contains("quantum 5ms"), reply);
         assertTrue(Files.exists(savedFile), reply);
         assertFalse(ask(OWNER, "{\"command\":\"policy\",\"forget\":true}").contains("saved in"), conductor.last());
         assertFalse(Files.exists(savedFile));

@@ -66,7 +66,6 @@ class DispatcherJournalTest {
         calls.put("policy", j -> j.policy("fp"));
         calls.put("settings", j -> j.settings("{}"));
         calls.put("sharing", j -> j.sharing(Sharing.TURNS, 1));
-        calls.put("holdoff", j -> j.holdoff(1));
         calls.put("keepReady", j -> j.keepReady(true));
         calls.put("overrunAction", j -> j.overrunAction(task, OverrunAction.NOTIFY));
         calls.put("weight", j -> j.weight(1, 100));

@@ -101,7 +101,6 @@ class RunSettingsTest {
         }
         bad.put("taskset", "/nowhere.yaml\nadmission: warn");
         bad.put("platform", "/nowhere.yaml\nadmission: warn");
-        bad.put("resume-holdoff-us", "-1");
         bad.put("anticipation-budget", "101");
         bad.put("journal-size", "1KiB");
         bad.put("queue-size", "300KiB");

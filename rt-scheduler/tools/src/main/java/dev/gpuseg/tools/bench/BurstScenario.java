@@ -7,16 +7,12 @@ import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
 
-/**
- * Segments back to back: does each pay for disabling the others, or does a hold-off before they are enabled again save
- * that. The response is that of the whole burst, its pauses included.
- */
+/** Segments back to back, and what disabling the others costs them. The response is that of the whole burst. */
 final class BurstScenario implements GpuScenario {
     private static final double KERNEL_MS = 1;
     private static final double OTHER_MS = 20;
     private static final int OTHERS = 3;
     private static final List<String> BURST = List.of("--burst", "5", "--burst-gap-us", "200");
-    private static final List<String> HOLD_OFF = List.of("--resume-holdoff-us", "500");
 
     @Override
     public String name() {
@@ -32,19 +28,17 @@ final class BurstScenario implements GpuScenario {
         final ArrayNode cells = into.putArray("cells");
         bench.against(OTHERS, OTHER_MS, into, running -> {
             final double rate = bench.undisturbedPerNs(running);
-            cell(bench, GpuStrategy.NONE.title(), "none", null, running, rate, alone, cells);
-            cell(bench, GpuStrategy.OPTIMISTIC.title(), "segment", List.of(), running, rate, alone, cells);
-            cell(bench, GpuStrategy.OPTIMISTIC.title() + ", hold-off 500 us", "segment", HOLD_OFF, running, rate, alone,
-                cells);
+            cell(bench, GpuStrategy.NONE.title(), "none", running, rate, alone, cells);
+            cell(bench, GpuStrategy.OPTIMISTIC.title(), "segment", running, rate, alone, cells);
         });
     }
 
     private static void cell(final GpuBench bench, final String title, final String mode,
-        final List<String> daemonOptions, final List<CudaBench.Other> running, final double rate,
-        final ObjectNode alone, final ArrayNode cells) throws IOException, InterruptedException {
-        final String name = "burst-" + OTHERS + "-" + mode + (HOLD_OFF.equals(daemonOptions) ? "-holdoff" : "");
+        final List<CudaBench.Other> running, final double rate, final ObjectNode alone, final ArrayNode cells)
+        throws IOException, InterruptedException {
+        final String name = "burst-" + OTHERS + "-" + mode;
         bench.cell(title, OTHERS, cells, () -> {
-            try (GpuBench.Daemon daemon = daemonOptions == null ? null : bench.startDaemon(daemonOptions)) {
+            try (GpuBench.Daemon daemon = mode.equals("none") ? null : bench.startDaemon(List.of())) {
                 final List<String> command = bench.realTimeCommand(mode, KERNEL_MS, bench.plan().jobs());
                 command.addAll(BURST);
                 command.addAll(List.of("--name", name));

@@ -288,9 +288,6 @@ final class AnalyzeCommand implements Callable<Integer> {
         if (settings.policy() == null) {
             throw new IllegalArgumentException("--policy-file " + policyFile + " names no policy; add one");
         }
-        if (!settings.unproven().isEmpty()) {
-            throw new IllegalArgumentException("--policy-file " + policyFile + ": " + settings.unproven());
-        }
         final SoundAnalysis sound = SoundAnalysis.of(settings.policy(), Capabilities.INTERRUPT, set.mode(),
             CoreOrder.FP);
         if (!sound.exists()) {

@@ -47,6 +47,8 @@ public final class DecisionReplay implements DecisionSink {
     private static final String INTERRUPT = "interrupt";
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int DIFFERENCES_MAX = 20;
+    /** Daemons that could leave best-effort contexts disabled for longer wrote this; what they decided is the same. */
+    private static final String NO_HOLD_OFF = "resume hold-off 0 ns";
 
     /**
      * What came of it.
@@ -319,13 +321,11 @@ public final class DecisionReplay implements DecisionSink {
             scheduler.setSharing(Sharing.values()[(int) e.arg0()], e.arg1(), e.timeNs());
         } else if (text.startsWith("strategy ")) {
             requireInterrupt(text.replaceFirst(".* ", ""));
-        } else if (text.startsWith("resume hold-off ")) {
-            scheduler.setResumeHoldoff(e.arg1(), e.timeNs());
         } else if (text.startsWith("keep ready ")) {
             scheduler.setKeepReady(e.arg0() == 1, e.timeNs());
         } else if (text.startsWith("overrun ")) {
             scheduler.setOverrunAction((int) e.arg0(), OverrunAction.named(text.replaceFirst(".* ", "")), e.timeNs());
-        } else if (!text.startsWith("settings ") && !anticipation.policy(e)) {   // settings: as they were given
+        } else if (!text.startsWith("settings ") && !text.equals(NO_HOLD_OFF) && !anticipation.policy(e)) {
             incomplete = "event " + e.seq() + " changes what this program does not know: \"" + text
                 + "\"; use the one that recorded it";
         }

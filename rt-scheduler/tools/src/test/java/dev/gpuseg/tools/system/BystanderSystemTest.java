@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What segments and the resume hold-off do to a process without a segment, on the virtual GPU. */
+/** What segments do to a process without a segment, on the virtual GPU. */
 @Timeout(120)
 @Tag("long")
 class BystanderSystemTest {
@@ -91,40 +91,5 @@ class BystanderSystemTest {
     void shouldTakeOffEverybodyElseWhereContextsAreNotKeptReady() throws Exception {
         rig.realTime("--no-keep-ready");
         assertTrue(bursts(70) > 0);
-    }
-
-    @Test
-    void shouldTakeABystanderOffOncePerBurstWithAHoldoff() throws Exception {
-        rig.realTime();
-        final long without = bursts(0);
-        final Child second = rig.nextDaemon("--resume-holdoff-us", "10000",
-            "--journal", rig.file("second").toString());
-        SystemRig.await("bystander came over", 20_000, () -> !"gone".equals(rig.state("bystander")));
-        final Child again = rig.task("again", 50, "25ms", "gpu:0ms+1ms,gpu:0ms+1ms,gpu:0ms+1ms", JOBS * 25 + "ms");
-        SystemRig.summary(again, 60);
-        SystemRig.await("every context is enabled", 20_000, () -> rig.held() == 0);
-        final AtomicLong with = new AtomicLong();
-        JournalReader.forEach(rig.file("second"), event -> {
-            if (event.kind() == EventKind.DISABLE) {
-                with.incrementAndGet();
-            }
-        });
-        assertTrue(with.get() > 0 && with.get() * 3 < without * 2, with + " with a hold-off, " + without + " without");
-        assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", rig.directory().root().toString()).status());
-        SystemRig.awaitEnd(second, 20_000);
-        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(rig.file("second")));
-        assertTrue(replayed.agrees(), replayed.toString());
-    }
-
-    @Test
-    void shouldRefuseWhatTheMechanismCannotDo() {
-        final StringOutput refused = StringOutput.of("run", "--dir", rig.file("other").toString(), "--mechanism",
-            "gate", "--resume-holdoff-us", "500");
-        assertEquals(ExitCode.FAILURE, refused.status(), refused.text());
-        assertTrue(refused.text().contains("resume_holdoff is 500000 ns"), refused.text());
-        final StringOutput wrong = StringOutput.of("run", "--dir", rig.file("other").toString(), "--mechanism", "sim",
-            "--resume-holdoff-us", "10001");
-        assertEquals(ExitCode.USAGE, wrong.status(), wrong.text());
-        assertTrue(wrong.text().contains("resume_holdoff is '10001us'; it must be 0ns..10ms"), wrong.text());
     }
 }

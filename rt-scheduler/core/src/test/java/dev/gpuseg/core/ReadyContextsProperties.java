@@ -2,7 +2,6 @@
 package dev.gpuseg.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Collections;
@@ -16,12 +15,11 @@ import java.util.stream.IntStream;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Hold-off and keep-ready against a scheduler without them that is given the same history. */
-class HoldoffAndReadyProperties {
+/** Keep-ready against a scheduler without it that is given the same history. */
+class ReadyContextsProperties {
     private static final int TASKS = 6;
     private static final int CONTEXTS = 5;
     private static final int STRANGER = 7;
-    private static final long HOLDOFF_NS = 50;
     private static final int STEPS = 300;
     private static final OverrunAction[] ACTIONS =
         {OverrunAction.NOTIFY, OverrunAction.DEMOTE, OverrunAction.SKIP_NEXT};
@@ -75,42 +73,6 @@ class HoldoffAndReadyProperties {
             assertEquals(a.isPregranted(t), b.isPregranted(t), "pre-grant of task " + t);
         }
         assertEquals(a.runningTask(0), b.runningTask(0));
-    }
-
-    private boolean isRealTime(final int context) {
-        for (int t = 0; t < TASKS; t++) {
-            if (contextOf[t] == context && priority[t] > 0) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    @Property(tries = 300)
-    void aHoldoffDelaysNothingButTheReturnOfBestEffort(@ForAll final long seed) {
-        final Random random = new Random(seed);
-        draw(random);
-        final Policy policy = policy(random);
-        final SegmentScheduler plain = scheduler(policy);
-        final SegmentScheduler resting = scheduler(policy);
-        resting.setResumeHoldoff(HOLDOFF_NS, 0);
-        long nowNs = 0;
-        long lastBegunNs = 0;
-        for (int i = 0; i < STEPS; i++) {
-            nowNs += 1 + random.nextInt(40);
-            final boolean wasBegun = plain.begunCount(0) > 0;
-            event(random, nowNs, plain, resting);
-            sameSegments(plain, resting);
-            lastBegunNs = wasBegun || plain.begunCount(0) > 0 ? nowNs : lastBegunNs;
-            for (int c = 0; c <= STRANGER; c = c == CONTEXTS - 1 ? STRANGER : c + 1) {
-                if (plain.contextDesired(c) != resting.contextDesired(c)) {
-                    assertTrue(plain.contextDesired(c), "a hold-off enables no context");
-                    assertEquals(0, plain.begunCount(0), "only while no segment is begun");
-                    assertFalse(isRealTime(c), "context " + c + " has a real-time task");
-                    assertTrue(nowNs - lastBegunNs < HOLDOFF_NS, "rests for " + (nowNs - lastBegunNs));
-                }
-            }
-        }
     }
 
     @Property(tries = 300)
