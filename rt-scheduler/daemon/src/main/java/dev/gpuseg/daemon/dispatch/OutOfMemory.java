@@ -41,9 +41,12 @@ public final class OutOfMemory {
      */
     public static void exitIf(final Throwable error) {
         if (error instanceof OutOfMemoryError) {
-            System.err.println("gpuseg: out of memory (" + error.getMessage()
-                + "); the daemon ends. Raise the limits of config/daemon.jvm, or GPUSEG_JAVA_OPTS");
-            Runtime.getRuntime().halt(STATUS);
+            try {
+                LastWords.say("gpuseg: out of memory (" + error.getMessage()
+                    + "); the daemon ends. Raise the limits of config/daemon.jvm, or GPUSEG_JAVA_OPTS");
+            } finally {
+                Runtime.getRuntime().halt(STATUS);   // also if there is no memory for the words
+            }
         }
     }
 

@@ -39,16 +39,16 @@ class OutOfMemoryTest {
         }
     }
 
-    private static Process start(final String what) throws IOException {
+    private static List<String> eater(final String what) {
         final List<String> command = JavaCommand.daemon();
         final List<String> eater = new ArrayList<>(command.subList(0, command.indexOf(DaemonMain.class.getName())));
         eater.add(eater.indexOf("-cp"), "-XX:MaxDirectMemorySize=16m");
         eater.addAll(List.of(Eater.class.getName(), what));
-        return new ProcessBuilder(eater).redirectErrorStream(true).start();
+        return eater;
     }
 
     private static void shouldEnd(final String what) throws IOException, InterruptedException {
-        final Process process = start(what);
+        final Process process = new ProcessBuilder(eater(what)).redirectErrorStream(true).start();
         final String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertTrue(process.waitFor(90, TimeUnit.SECONDS), said);
         assertEquals(OutOfMemory.STATUS, process.exitValue(), said);
@@ -62,5 +62,19 @@ class OutOfMemoryTest {
     @Test
     void shouldEndAtOnceWhenNoDirectBufferIsLeft() throws Exception {
         shouldEnd("direct");
+    }
+
+    @Test
+    void shouldEndAlsoWhenNobodyReadsWhatItSays() throws Exception {
+        final List<String> command = new ArrayList<>(List.of("sh", "-c",
+            "head -c 65536 /dev/zero >&2; exec \"$@\"", "sh"));   // a pipe takes no more
+        command.addAll(eater("direct"));
+        final Process process = new ProcessBuilder(command).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+        try {
+            assertTrue(process.waitFor(45, TimeUnit.SECONDS), "it waits for a reader");
+            assertEquals(OutOfMemory.STATUS, process.exitValue());
+        } finally {
+            process.destroyForcibly();
+        }
     }
 }
