@@ -272,10 +272,12 @@ static int start_roll_thread(struct gpuseg_client *client)
 	/* Signal handlers of the application must not run on a thread that it does not know. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	client->roll_thread_runs = true; /* before: it may be replaced, and its successor reads this */
 	ret = pthread_create(&client->roll_thread, &attr, roll_main, client);
+	if (ret)
+		client->roll_thread_runs = false;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
-	client->roll_thread_runs = ret == 0;
 	return -ret;
 }
 
@@ -824,26 +826,37 @@ static void add_counters(struct gpuseg_counters *sum, const struct gpuseg_counte
 		to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
-/* Free the connections before this one that are left behind: their roll threads have ended. Its roll thread only. */
-static void free_former(struct gpuseg_client *client)
+/*
+ * A former connection whose roll thread has ended, so that nobody uses it, taken from the chain; or root, which stays.
+ * NULL: there is none.
+ */
+static struct gpuseg_client *take_former(struct gpuseg_client *client)
 {
-	struct gpuseg_client *root = client->root, **link = &client->former, *former;
+	struct gpuseg_client *root = client->root, **link, *former;
 
-	while ((former = *link) != NULL) {
-		if (!__atomic_load_n(&former->roll_exited, __ATOMIC_ACQUIRE)) {
-			link = &former->former;
-			continue;
-		}
-		if (former->roll_thread_runs)
-			pthread_join(former->roll_thread, NULL);
-		former->roll_thread_runs = false;
-		if (former == root) /* the application's own; the last of the chain */
+	pthread_mutex_lock(&root->chain_mutex);
+	for (link = &client->former; (former = *link) != NULL; link = &former->former) {
+		if (__atomic_load_n(&former->roll_exited, __ATOMIC_ACQUIRE) && former->roll_thread_runs)
 			break;
-		pthread_mutex_lock(&root->chain_mutex);
+	}
+	if (former && former != root) {
 		add_counters(&root->counters_before, &former->counters);
 		*link = former->former;
-		pthread_mutex_unlock(&root->chain_mutex);
-		destroy(former);
+	}
+	pthread_mutex_unlock(&root->chain_mutex);
+	return former;
+}
+
+/* Free the connections before this one that are left behind. Its roll thread only. */
+static void free_former(struct gpuseg_client *client)
+{
+	struct gpuseg_client *former;
+
+	while ((former = take_former(client)) != NULL) {
+		pthread_join(former->roll_thread, NULL);
+		former->roll_thread_runs = false;
+		if (former != client->root) /* the application's own */
+			destroy(former);
 	}
 }
 
