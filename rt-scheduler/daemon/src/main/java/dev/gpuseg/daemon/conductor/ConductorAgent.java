@@ -326,7 +326,7 @@ public final class ConductorAgent implements Agent {
     private void register(final Connection connection, final int seq, final String name, final int clientId) {
         final PeerCredentials peer = connection.peer;
         final long startTicks = ProcessStatus.startTicks(peer.pid());
-        if (connection.process.handle() == null || connection.process.handle().isDead()) {   // it may be another's start
+        if (connection.process.handle() == null || connection.process.handle().isDead()) {   // may be another's start
             refuseHello(connection, seq, Errno.ESRCH, "process " + peer.pid() + " has connected and ended; connect "
                 + "from the process that uses the GPU");
             return;

@@ -20,7 +20,7 @@ import java.util.function.IntFunction;
  * @param clientsPerUser    most clients of one uid
  * @param tasksPerUser      most open tasks of one uid
  * @param limits            what users may ask for
- * @param groups            control group of a process by pid, of an unknown process for 0; asked on the conductor's thread
+ * @param groups            control group of a process by pid, 0 for an unknown one; asked on the conductor's thread
  */
 public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, int gpuCount, Set<TaskNeed> needs,
     int queueBytes, int clientsPerUser, int tasksPerUser, UserLimits limits, IntFunction<AskingGroup> groups) {

@@ -44,10 +44,11 @@ final class InstanceLock implements AutoCloseable {
      */
     static InstanceLock take(final Path directory) {
         final Path path = RuntimeDirectory.resolve(directory.toString()).lock();
+        final Path former = directory.resolve(FORMER);
         try {
-            final InstanceLock lock = take(path, directory.resolve(FORMER), ProcessHandle.current().pid() + "\n");
+            final InstanceLock lock = take(path, former, ProcessHandle.current().pid() + "\n");
             if (lock == null) {
-                throw new StartUpException("another daemon (pid " + ownerSays(path, directory.resolve(FORMER)).split(" ")[0] + ") owns "
+                throw new StartUpException("another daemon (pid " + ownerSays(path, former).split(" ")[0] + ") owns "
                     + directory + "; stop it with `gpuseg stop --dir " + directory + "` or choose another --dir");
             }
             return lock;
@@ -70,9 +71,10 @@ final class InstanceLock implements AutoCloseable {
     static InstanceLock takeForMachine(final String mechanism, final Path common, final Path directory)
         throws IOException {
         final Path path = common.resolve(mechanism + ".daemon.lock");
-        final InstanceLock lock = take(path, common.resolve(mechanism + "." + FORMER), ProcessHandle.current().pid() + " " + directory + "\n");
+        final Path former = common.resolve(mechanism + "." + FORMER);
+        final InstanceLock lock = take(path, former, ProcessHandle.current().pid() + " " + directory + "\n");
         if (lock == null) {
-            final String[] owner = (ownerSays(path, common.resolve(mechanism + "." + FORMER)) + " ").split(" ", 2);
+            final String[] owner = (ownerSays(path, former) + " ").split(" ", 2);
             throw new StartUpException("another daemon (pid " + owner[0] + ", directory " + owner[1].trim()
                 + ") controls the GPUs of this machine with mechanism " + mechanism + "; stop it with `gpuseg stop "
                 + "--dir " + owner[1].trim() + "`, or use --mechanism gate");

@@ -16,7 +16,8 @@ final class StatusFilter {
     }
 
     /**
-     * Keeps what belongs to one user, or to those of his processes that may be shown. Daemon, GPUs and counters stay: they name no user.
+     * Keeps what belongs to one user, or to those of his processes that may be shown. Daemon, GPUs and counters stay:
+     * they name no user.
      *
      * @param root what the dispatcher shows, changed in place
      * @param uid  the user
