@@ -20,6 +20,9 @@ public final class Engine implements AutoCloseable {
     private static final String OWN = "(gpuseg-|agrona-|jna-|picocli-|json-schema-validator-|jackson-|snakeyaml-)"
         + ".*\\.jar";
 
+    /** Where Spark's own processes look for the secret of a cluster. */
+    private static final String SECRET = "_SPARK_AUTH_SECRET";
+
     private final SparkSession session;
     private final JavaSparkContext context;
     private final int partitions;
@@ -51,6 +54,12 @@ public final class Engine implements AutoCloseable {
             conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1");
         } else {
             conf.set("spark.jars", String.join(",", ownJars()));
+        }
+        final String secret = System.getenv(SECRET);
+        if (master.startsWith("spark:") && secret != null) {
+            // fleet/gpuseg-fleet demands it; a Spark of other origin may have been told otherwise
+            conf.set("spark.authenticate", "true").set("spark.authenticate.secret", secret)
+                .set("spark.network.crypto.enabled", "true");
         }
         return new Engine(SparkSession.builder().config(conf).getOrCreate(), partitions);
     }

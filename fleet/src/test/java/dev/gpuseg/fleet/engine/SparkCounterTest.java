@@ -3,6 +3,7 @@ package dev.gpuseg.fleet.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.generate.Experiment.Variant;
@@ -19,6 +20,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
+import org.apache.spark.SparkConf;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -140,6 +143,23 @@ class SparkCounterTest {
             }
         }
         assertEquals(files("alone").get("soundness.csv"), files("workers").get("soundness.csv"));
+    }
+
+    /** Spark gives up after three attempts of 20 s. */
+    @Test
+    void shouldRunNothingForAProgramThatDoesNotKnowTheSecret() throws Exception {
+        try (TestEngine.Cluster cluster = new TestEngine.Cluster(directory.resolve("logs"), 1)) {
+            for (final SparkConf stranger : List.of(new SparkConf(), new SparkConf().set("spark.authenticate", "true")
+                .set("spark.authenticate.secret", "guessed").set("spark.network.crypto.enabled", "true"))) {
+                stranger.setAppName("stranger").setMaster(cluster.url()).set("spark.ui.enabled", "false")
+                    .set("spark.driver.host", "127.0.0.1");
+                assertThrows(Exception.class, () -> {
+                    try (JavaSparkContext context = new JavaSparkContext(stranger)) {
+                        context.parallelize(List.of(1), 1).count();
+                    }
+                });
+            }
+        }
     }
 
     @Test

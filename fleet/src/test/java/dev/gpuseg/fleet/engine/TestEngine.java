@@ -62,7 +62,7 @@ public final class TestEngine {
 
         private Process start(final String name, final String... command) throws IOException {
             final List<String> line = new ArrayList<>(List.of(ProcessHandle.current().info().command().orElse("java"),
-                "-Xmx256m"));
+                "-Xmx256m", "-Dspark.authenticate=true", "-Dspark.network.crypto.enabled=true"));
             // the packages that Spark needs opened are given to this process, too
             ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
                 .filter(argument -> argument.startsWith("--add-opens")).forEach(line::add);
