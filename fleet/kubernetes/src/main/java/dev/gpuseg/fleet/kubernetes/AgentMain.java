@@ -16,7 +16,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** The program {@code gpuseg fleet agent}. */
-@Command(name = "gpuseg fleet agent", mixinStandardHelpOptions = true, version = "gpuseg 0.1.0-SNAPSHOT",
+@Command(name = "gpuseg fleet agent", mixinStandardHelpOptions = true, version = "gpuseg ${bundle:build.version}",
+    resourceBundle = "dev.gpuseg.fleet.kubernetes.build",
     description = "Watch the pods of this Kubernetes node and write what they say of themselves (annotations "
         + "gpuseg/priority, gpuseg/weight, gpuseg/cap, gpuseg/protect), within the limits of their namespaces, as "
         + "rules of control groups for the daemon (gpuseg run --cgroup-rules). Runs until it is ended.",
