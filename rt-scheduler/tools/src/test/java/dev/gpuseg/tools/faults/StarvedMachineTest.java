@@ -41,7 +41,7 @@ class StarvedMachineTest {
         command.addAll(JavaCommand.daemon("--dir", rig.directory().root().toString(), "--mechanism", "sim", "--policy",
             "fp", "--no-warm-up", "--journal", rig.directory().journal().toString()));
         final Child daemon = rig.start("daemon", command);
-        daemon.await("ready", 60);
+        daemon.await("ready", 120);
         return daemon;
     }
 

@@ -23,9 +23,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** `gpuseg run` without --mechanism, and with --virtual-gpu: what is chosen, and that it is said. */
-@Timeout(120)
+@Timeout(400)
 class ChosenMechanismTest {
-    private static final int LIMIT_S = 60;
+    private static final int LIMIT_S = 120;
 
     @RegisterExtension
     private final SystemRig rig = new SystemRig();

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** Mechanism {@code launch}: a daemon and programs under {@code gpuseg exec} on the stand-ins of CUDA. */
 @Timeout(300)
 class LaunchSystemTest {
-    private static final int LIMIT_S = 60;
+    private static final int LIMIT_S = 120;
     private static final int SEGMENT_MS = 2_000;
     private static final Pattern SUMMARY = Pattern.compile("launched (\\d+) in flight (\\d+) longest (\\d+)");
 

@@ -23,9 +23,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** A recording over two daemons, one of which scheduled a virtual GPU: whatever comes of it is labelled simulated. */
-@Timeout(180)
+@Timeout(400)
 class MixedDaemonsTest {
-    private static final int LIMIT_S = 60;
+    private static final int LIMIT_S = 120;
 
     @RegisterExtension
     private final SystemRig rig = new SystemRig();

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.Timeout;
 /** A real daemon with mechanism nvidia on the RM stand-in, its watchdog, and the bench's programs as applications. */
 @Timeout(240)
 class NvidiaSystemTest {
-    private static final int START_LIMIT_S = 60;
+    private static final int START_LIMIT_S = 120;
     private static final int LIMIT_MS = 30_000;
     private static final String MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY";
     private static final int OWN_US = 2048;

@@ -36,9 +36,9 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * recording of the whole and one of a part. What status, top, live, Prometheus, trace stats and trace check say of it
  * must agree, figure by figure.
  */
-@Timeout(180)
+@Timeout(400)
 class OneTruthTest {
-    private static final int LIMIT_S = 60;
+    private static final int LIMIT_S = 120;
     private static final int LIMIT_MS = 30_000;
     private static final List<String> TASKS = List.of("marked", "unmarked", "low", "mapper");
     private static final ObjectMapper JSON = new ObjectMapper();

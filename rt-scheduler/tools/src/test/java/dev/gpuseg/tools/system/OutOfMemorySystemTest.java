@@ -38,7 +38,7 @@ class OutOfMemorySystemTest {
             rig.directory().journal().toString()));
         command.addAll(command.indexOf("-cp"), List.of("-Xms8m", "-Xmx36m"));
         final Child daemon = rig.start("daemon", command);
-        daemon.await("ready", 60);
+        daemon.await("ready", 120);
         return daemon;
     }
 

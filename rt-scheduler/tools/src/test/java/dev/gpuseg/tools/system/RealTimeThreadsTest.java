@@ -51,7 +51,7 @@ class RealTimeThreadsTest {
             "gate", "--no-warm-up", "--no-watchdog", "--journal", rig.directory().journal().toString());
         command.addAll(List.of(more));
         final Child daemon = rig.start("daemon", command);
-        daemon.await("ready", 60);
+        daemon.await("ready", 120);
         return daemon;
     }
 

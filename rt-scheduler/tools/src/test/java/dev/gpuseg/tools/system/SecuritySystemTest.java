@@ -504,7 +504,7 @@ class SecuritySystemTest {
     @Test
     void shouldServeItsOwnUserWithoutAnyPrivilege() throws Exception {
         final Child daemon = daemonWith("", "--mechanism", "gate");
-        daemon.await("ready", 40);
+        daemon.await("ready", 120);
         assertEquals(0, effectiveCapabilities(daemon));
         final Child own = client("own", DAEMON, TaskClient.open("a", 10, 0, 0, 0), "segments:a:50:100", "close:a");
         assertEquals("open a 0", own.await("open a", 20).strip());
@@ -519,7 +519,7 @@ class SecuritySystemTest {
     @Test
     void shouldServeOtherUsersWithChownAndFownerAlone() throws Exception {
         final Child daemon = daemonWith("+chown,+fowner", "--mechanism", "gate", "--queue-size", "256KiB");
-        daemon.await("ready", 40);
+        daemon.await("ready", 120);
         assertEquals(1L | 1L << 3, effectiveCapabilities(daemon), "CAP_CHOWN and CAP_FOWNER");
         // enough records for several cycles of the queue
         final Child other = client("other", BOB, TaskClient.open("a", 10, 0, 0, 0), "segments:a:6000:0", "close:a",
@@ -542,7 +542,7 @@ class SecuritySystemTest {
         final Process mounts = new ProcessBuilder("unshare", "--mount", "true").start();
         assumeTrue(mounts.waitFor() == 0, "a mount namespace is not permitted here");
         final Child daemon = daemonWith("+chown,+fowner", "--mechanism", "gate", "--queue-size", "256KiB");
-        daemon.await("ready", 40);
+        daemon.await("ready", 120);
         final List<String> actions = new ArrayList<>(List.of(TaskClient.open("a", 10, 0, 0, 0)));
         for (int i = 0; i < READ_ONLY_ROUNDS; i++) {
             actions.add("segments:a:1500:0");   // a cycle of the queue, and more
@@ -565,7 +565,7 @@ class SecuritySystemTest {
     @Test
     void shouldLockItsMemoryWithIpcLockAlone() throws Exception {
         final Child with = daemonWith("+ipc_lock", "--mechanism", "gate", "--cpu", "0");
-        with.await("ready", 40);
+        with.await("ready", 120);
         assertEquals(1L << 14, effectiveCapabilities(with), "CAP_IPC_LOCK");
         try (Stream<String> lines = Files.lines(Path.of("/proc/" + with.pid() + "/status"))) {
             assertTrue(lines.anyMatch(line -> line.matches("VmLck:\\s+\\d{5,} kB")), with.said());
@@ -618,7 +618,7 @@ class SecuritySystemTest {
     @Test
     void shouldTakeARealTimePriorityWithSysNiceAlone() throws Exception {
         final Child with = daemonWith("+sys_nice", "--mechanism", "gate", "--priority", "10");
-        with.await("ready", 40);
+        with.await("ready", 120);
         assertEquals(1L << 23, effectiveCapabilities(with), "CAP_SYS_NICE");
         with.terminate();
         assertEquals(0, with.awaitExit(20), with.said());
