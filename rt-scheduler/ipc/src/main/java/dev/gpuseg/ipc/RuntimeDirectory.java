@@ -96,7 +96,8 @@ public final class RuntimeDirectory {
         final boolean strange = Files.exists(own.root, LinkOption.NOFOLLOW_LINKS) && !belongsTo(own.root, uid)
             && !belongsTo(own.root, 0);
         final RuntimeDirectory roots = new RuntimeDirectory(ofRoot, false);
-        if (uid != 0 && (strange || !Files.exists(own.socket())) && belongsTo(ofRoot, 0) && Files.exists(roots.socket())) {
+        if (uid != 0 && (strange || !Files.exists(own.socket())) && belongsTo(ofRoot, 0)
+            && Files.exists(roots.socket())) {
             return roots;
         }
         if (strange) {
@@ -233,8 +234,8 @@ public final class RuntimeDirectory {
     }
 
     /**
-     * The file that a daemon keeps locked. No other user can open it: a lock for reading, which needs no more than that,
-     * would keep the next daemon from starting.
+     * The file that a daemon keeps locked. No other user can open it: a lock for reading, which needs no more than
+     * that, would keep the next daemon from starting.
      *
      * @return absolute path
      */
