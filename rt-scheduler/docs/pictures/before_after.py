@@ -5,8 +5,10 @@
 usage: before_after.py [RUN] [OUT]     RUN: a directory of traces/runs (default: 2026-11-21-h200-complete); OUT: - for standard output
 """
 import csv
+import io
 import pathlib
 import sys
+import tarfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 RUNS = HERE.parents[2] / "traces" / "runs"
@@ -17,9 +19,9 @@ SERIES = (("samples-long-3-none.csv", "driver by itself", "#c0392b"),
           ("samples-long-3-optimistic.csv", "with gpuseg", "#1e8449"))
 
 
-def responses_ms(path):
+def responses_ms(archive, name):
     """The response times of one samples file, in ms, in the order of the jobs."""
-    with open(path, newline="", encoding="utf-8") as lines:
+    with io.TextIOWrapper(archive.extractfile(f"bench/{name}"), newline="", encoding="utf-8") as lines:
         return [int(row["response_ns"]) / 1e6 for row in csv.DictReader(line for line in lines if line[0] != "#")]
 
 
@@ -31,9 +33,9 @@ def p99(values):
 
 def draw(run):
     """The picture as SVG text."""
-    bench = RUNS / run / "bench"
-    alone = p99(responses_ms(bench / "samples-long-alone.csv"))
-    jobs = [responses_ms(bench / name) for name, _, _ in SERIES]
+    with tarfile.open(RUNS / run / "samples.tar.xz") as archive:
+        alone = p99(responses_ms(archive, "samples-long-alone.csv"))
+        jobs = [responses_ms(archive, name) for name, _, _ in SERIES]
     count = max(map(len, jobs))
 
     def x(job):
@@ -64,7 +66,7 @@ def draw(run):
                'stroke-dasharray="6 4"/>')
     out.append(f'<text x="{WIDTH - RIGHT + 10}" y="{y(alone) + 28:.1f}" fill="#2c3e50">dashed: alone, p99 {alone:.2f} ms</text>')
     out.append(f'<text x="{LEFT}" y="{HEIGHT - 16}" fill="#555555">jobs 1 to {count}; '
-               f'samples in traces/runs/{run}/bench</text>')
+               f'samples in traces/runs/{run}/samples.tar.xz</text>')
     out.append('</svg>')
     return "\n".join(out) + "\n"
 

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -104,8 +103,8 @@ class GpuGoalsTest {
 
     @Test
     void shouldDrawARecordedRunWithItsGoalsAndCutWhatDoesNotFit() throws Exception {
-        final JsonNode recorded = JSON.readTree(Path.of(System.getProperty("gpuseg.root"), "traces", "runs",
-            "2026-11-21-h200-nvidia", "bench-hybrid", "results.json").toFile());
+        final JsonNode recorded = JSON.readTree(
+            RecordedRunsTest.recorded("2026-11-21-h200-nvidia", "bench-hybrid/results.json"));
         final String svg = GpuBenchChart.draw(recorded);
         assertTrue(svg.contains(">5.0 ms kernel against 3 processes with endless 20.0 ms kernels<"), svg);
         assertTrue(svg.contains(">interrupt, optimistic<") && svg.contains("NVIDIA H200"), svg);

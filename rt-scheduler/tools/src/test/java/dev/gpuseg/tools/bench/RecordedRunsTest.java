@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -14,7 +15,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -25,19 +29,48 @@ class RecordedRunsTest {
         "interrupt+slice by the daemon", "DAEMON_INTERRUPT_SLICE");
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final double RATIO_DIGITS = 5e-5;
+    private static final Path RUNS = Path.of(System.getProperty("gpuseg.root"), "traces", "runs");
 
-    private static Path runs() {
-        return Path.of(System.getProperty("gpuseg.root"), "traces", "runs");
+    /** Each run: its manifest, and what its archive has. */
+    @TempDir
+    private static Path unpacked;
+
+    @BeforeAll
+    static void unpack() throws Exception {
+        final List<Path> runs;
+        try (Stream<Path> all = Files.list(RUNS)) {
+            runs = all.toList();
+        }
+        for (final Path run : runs) {
+            final Path to = Files.createDirectory(unpacked.resolve(run.getFileName()));
+            Files.copy(run.resolve("manifest.json"), to.resolve("manifest.json"));
+            tar("-xJf", run.resolve("samples.tar.xz").toString(), "-C", to.toString());
+        }
+    }
+
+    /** A file of a run's archive. */
+    static String recorded(final String run, final String name) throws Exception {
+        return tar("-xJOf", RUNS.resolve(run).resolve("samples.tar.xz").toString(), name);
+    }
+
+    private static String tar(final String... arguments) throws Exception {
+        final List<String> command = new ArrayList<>(List.of("tar"));
+        command.addAll(List.of(arguments));
+        final Process tar = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        final String out = new String(tar.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertTrue(tar.waitFor(30, TimeUnit.SECONDS), () -> command + " did not end");
+        assertEquals(0, tar.exitValue(), () -> command + " failed; it needs tar and xz-utils");
+        return out;
     }
 
     static List<Path> manifests() throws IOException {
-        try (Stream<Path> files = Files.walk(runs())) {
+        try (Stream<Path> files = Files.walk(unpacked)) {
             return files.filter(file -> file.getFileName().toString().equals("manifest.json")).sorted().toList();
         }
     }
 
     static List<Path> results() throws IOException {
-        try (Stream<Path> files = Files.walk(runs())) {
+        try (Stream<Path> files = Files.walk(unpacked)) {
             return files.filter(file -> file.getFileName().toString().equals("results.json")).sorted().toList();
         }
     }
