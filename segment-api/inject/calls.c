@@ -126,7 +126,7 @@ static int percent_of(const struct context *context, const struct call *call)
 }
 
 /* Before a launch: is it its turn, and is there room for it? Lock held, released meanwhile. */
-static void give_way(struct context *context, struct target target, bool small)
+static void give_way(struct context *context, struct target target)
 {
 	struct stream *s = stream_find(context, target.handle, target.owner);
 	int priority = 0;
@@ -146,7 +146,7 @@ static void give_way(struct context *context, struct target target, bool small)
 		}
 		flight_note_priority(s, priority);
 	}
-	flight_wait(s, small);
+	flight_wait(s);
 }
 
 /* The word that belongs to the call says at its exit which entry to leave: use << 32 | index + 1; 0 = none. */
@@ -164,7 +164,7 @@ static void enter_launch(const struct call *call)
 	context = context_find(call->context, call->context_uid);
 	if (context && flight_wanted(context->gpu)) {
 		percent = percent_of(context, call);
-		give_way(context, target, kernels_small(launched_by(call), percent));
+		give_way(context, target);
 	}
 	if (context && (__atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE) ||
 			segment_enter(context->gpu, call->function->kind == LAUNCH_GRAPH))) {

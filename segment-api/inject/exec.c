@@ -56,10 +56,6 @@ static const char help[] =
 	"                           mechanism can only wait for segments, else 0).\n"
 	"      --streams KIND       none, or priority: while work on a CUDA stream of higher priority is outstanding,\n"
 	"                           launches on lower streams of the same process wait (default: none).\n"
-	"      --co-run PERCENT     With --streams priority: small kernels of lower streams may run beside work of "
-	"the\n"
-	"                           highest one, as long as that takes no more than so much longer on average (1 to\n"
-	"                           100), or off (default: off).\n"
 	"      --in-flight TIME     Most work in flight: on lower streams with --streams priority, and of best effort "
 	"where\n"
 	"                           the daemon's mechanism is launch (default: 500us).\n"
@@ -117,14 +113,6 @@ static void check_number(const char *option, const char *text, unsigned long lea
 	number = strtoul(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end || errno || number < least || number > most)
 		fail(STATUS_USAGE, "%s is \"%s\"; give a number of %lu to %lu", option, text, least, most);
-}
-
-static void check_percent(const char *option, const char *text)
-{
-	uint32_t percent;
-
-	if (!percent_read(text, &percent))
-		fail(STATUS_USAGE, "%s is \"%s\"; give off, or 1%% to 100%%", option, text);
 }
 
 static void check_name(const char *text)
@@ -345,7 +333,6 @@ enum option_id {
 	SEGMENTS,
 	SLICE,
 	STREAMS,
-	CO_RUN,
 	IN_FLIGHT,
 	CALLS,
 	TOUCH,
@@ -366,7 +353,6 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"segments", required_argument, NULL, SEGMENTS},
 					{"slice", required_argument, NULL, SLICE},
 					{"streams", required_argument, NULL, STREAMS},
-					{"co-run", required_argument, NULL, CO_RUN},
 					{"in-flight", required_argument, NULL, IN_FLIGHT},
 					{"calls", required_argument, NULL, CALLS},
 					{"touch", required_argument, NULL, TOUCH},
@@ -377,11 +363,11 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"version", no_argument, NULL, 'V'},
 					{NULL, 0, NULL, 0}};
 
-static const char *const variables[] = {
-	"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",    "GPUSEG_EXEC_PERIOD",   "GPUSEG_EXEC_DEADLINE",
-	"GPUSEG_EXEC_BUDGET",	"GPUSEG_EXEC_WEIGHT",  "GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS",
-	"GPUSEG_EXEC_SLICE",	"GPUSEG_EXEC_STREAMS", "GPUSEG_EXEC_CO_RUN",   "GPUSEG_EXEC_IN_FLIGHT",
-	"GPUSEG_EXEC_CALLS",	"GPUSEG_EXEC_WAIT",    "GPUSEG_EXEC_TOUCH",    "GPUSEG_EXEC_VERBOSE"};
+static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD",
+					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	 "GPUSEG_EXEC_WEIGHT",
+					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS",	 "GPUSEG_EXEC_SLICE",
+					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_IN_FLIGHT", "GPUSEG_EXEC_CALLS",
+					"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_TOUCH",	 "GPUSEG_EXEC_VERBOSE"};
 
 static void print_environment(const char *library, bool wrappers)
 {
@@ -472,10 +458,6 @@ static struct request read_options(int argc, char **argv)
 			if (strcmp(optarg, "none") != 0 && strcmp(optarg, "priority") != 0)
 				fail(STATUS_USAGE, "--streams is \"%s\"; give none or priority", optarg);
 			set("GPUSEG_EXEC_STREAMS", optarg);
-			break;
-		case CO_RUN:
-			check_percent("--co-run", optarg);
-			set("GPUSEG_EXEC_CO_RUN", optarg);
 			break;
 		case IN_FLIGHT:
 			check_duration("--in-flight", optarg);

@@ -9,9 +9,6 @@
  *
  * A stream that works for a task (gpuseg_stream()) has that task's priority, and goes before all that have none.
  *
- * With a budget for it (GPUSEG_EXEC_CO_RUN), small kernels of lower streams may be launched beside work of the highest
- * ones: co_run.c. Their work in flight is bounded as ever.
- *
  * Off by default: a program may rely on its streams running side by side, as NCCL does.
  *
  * Where the daemon can only hold launches, the same bound holds for all work of a best-effort process (`bound_ns`), so
@@ -81,26 +78,9 @@ static void ask(const struct gpu *gpu)
 	inject_lock();
 }
 
-/* Is all work that goes before the stream a job of the highest ones, beside which small kernels may run? */
-static bool may_run_beside(const struct gpu *gpu)
+static bool may_launch(const struct gpu *gpu, const struct stream *s)
 {
-	if (!gpu->job_open || !gpu->beside_open)
-		return false;
-	for (size_t w = 0; w < STREAMS_MAX / 64; w++) {
-		for (uint64_t bits = inject.to_look_at[w]; bits; bits &= bits - 1) {
-			const struct stream *s = &inject.streams[w * 64 + (size_t)__builtin_ctzll(bits)];
-
-			if (s->uid && s->context->gpu == gpu && s->priority < 0 && s->priority > inject.top_priority &&
-			    stream_busy(s))
-				return false; /* what this costs the streams between is not measured */
-		}
-	}
-	return true;
-}
-
-static bool may_launch(const struct gpu *gpu, const struct stream *s, bool small)
-{
-	if (inject.settings.flight_ns > 0 && higher_busy(gpu, s->priority) && !(small && may_run_beside(gpu)))
+	if (inject.settings.flight_ns > 0 && higher_busy(gpu, s->priority))
 		return false;
 	return gpu->flight_ns == 0 || gpu->flight_ns < flight_limit_ns();
 }
@@ -179,29 +159,7 @@ int flight_set_rank(uintptr_t handle, int rank)
 	return 0;
 }
 
-void flight_busy(struct stream *s, int64_t at_ns)
-{
-	struct gpu *gpu = s->context->gpu;
-
-	if (gpu->job_open || inject.top_priority >= 0 || s->priority != inject.top_priority)
-		return;
-	gpu->job_open = true;
-	gpu->job_ns = at_ns;
-	gpu->beside = false;
-	gpu->beside_open = co_run_begin(&gpu->co_run);
-}
-
-void flight_idle(const struct stream *s, int64_t at_ns)
-{
-	struct gpu *gpu = s->context->gpu;
-
-	if (!gpu->job_open || higher_busy(gpu, inject.top_priority + 1))
-		return;
-	gpu->job_open = false;
-	co_run_end(&gpu->co_run, inject.settings.co_run_percent, at_ns - gpu->job_ns, gpu->beside);
-}
-
-void flight_wait(struct stream *s, bool small)
+void flight_wait(struct stream *s)
 {
 	struct gpu *gpu = s->context->gpu;
 	const uint32_t use = s->use;
@@ -210,7 +168,7 @@ void flight_wait(struct stream *s, bool small)
 
 	s->pinned++;
 	gpu->held++; /* what is in flight may end meanwhile, and the next launch is here */
-	while (flight_applies(s) && !may_launch(gpu, s, small)) {
+	while (flight_applies(s) && !may_launch(gpu, s)) {
 		if (at_ns - begin_ns >= inject.settings.wait_ns) {
 			inject.settings.flight_ns = 0;
 			inject.settings.bound_ns = 0;
@@ -236,7 +194,6 @@ void flight_wait(struct stream *s, bool small)
 	}
 	if (s->use == use)
 		s->pinned--;
-	gpu->beside |= small && gpu->job_open && s->priority > inject.top_priority;
 	gpu->held--;
 	inject.wake_due = true; /* the library's thread did not see to the end of the segment meanwhile */
 }

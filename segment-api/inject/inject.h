@@ -25,7 +25,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "co_run.h"
 #include "driver_api.h"
 #include "functions.h"
 #include "gpuseg.h"
@@ -61,8 +60,6 @@ struct settings {
 	int64_t in_flight_ns;	  /* what flight_ns becomes when they are */
 	int64_t bound_ns;     /* best effort, where launches are all that can be held: most work in flight; 0 = any */
 	bool cuda_priorities; /* they are by the priority that CUDA knows */
-	/* budget of small kernels of lower streams beside the highest one; 0 = none */
-	uint32_t co_run_percent;
 	enum segments_mode mode;
 	enum calls_mode calls;
 	bool touch; /* real time: have the GPU switch to the program before expected begins */
@@ -83,9 +80,6 @@ bool settings_read(struct settings *settings);
 
 /* "200us", "5ms", "1s", "250ns", "0" to nanoseconds. False if it is none of these or beyond an hour. */
 bool duration_read(const char *text, int64_t *ns);
-
-/* "off", or "1%" to "100%". False if it is neither. */
-bool percent_read(const char *text, uint32_t *percent);
 
 /* "on" or "off". False if it is neither. */
 bool touch_read(const char *text, bool *touch);
@@ -169,13 +163,7 @@ struct gpu {
 	unsigned int batch_percent;
 	bool batch_opaque; /* something else is in it, such as a graph */
 	struct kernel_times kernels;
-	/* Work of the highest streams, and what may be launched beside it. */
-	struct co_run co_run;
-	int64_t job_ns;	  /* since when they have work */
-	bool job_open;	  /* they have */
-	bool beside_open; /* small kernels may be launched beside it */
-	bool beside;	  /* some were */
-	bool draining;	  /* the slice is used up: launches wait until the work in flight is done */
+	bool draining; /* the slice is used up: launches wait until the work in flight is done */
 	/* Touches before expected begins: touch.c. */
 	struct context *used;	      /* of the latest launch */
 	bool touch_runs;	      /* the thread */
@@ -460,11 +448,8 @@ void flight_note_priority(struct stream *stream, int priority);
 int flight_set_rank(uintptr_t handle, int rank);
 /* True if it works for a task, and then its priority. */
 bool flight_rank(uintptr_t handle, int *priority);
-/* Wait until a launch on the stream may go ahead. Releases the lock meanwhile. `small`: as of kernels_small(). */
-void flight_wait(struct stream *stream, bool small);
-/* A stream has work while it had none, or has none any more. */
-void flight_busy(struct stream *stream, int64_t at_ns);
-void flight_idle(const struct stream *stream, int64_t at_ns);
+/* Wait until a launch on the stream may go ahead. Releases the lock meanwhile. */
+void flight_wait(struct stream *stream);
 /* A kernel, or whatever `function` stands for, is being launched on it; `percent` as of kernels_percent(). */
 void flight_launched(struct stream *stream, uintptr_t function, int percent, int64_t at_ns);
 /* The most work that may be in flight. */
@@ -480,8 +465,6 @@ void flight_landed(struct gpu *gpu, int64_t at_ns);
 
 /* How much of the GPU's room for such blocks a kernel uses, 0..100, or PERCENT_UNKNOWN. May release the lock. */
 int kernels_percent(const struct context *context, uintptr_t function, const struct shape *shape);
-/* May such a kernel run beside others? It uses at most half of the room, for less than the bound on work in flight. */
-bool kernels_small(uintptr_t function, int percent);
 /* A batch is done; `longest_ns`: what the longest of it is thought to take. */
 void kernels_landed(struct gpu *gpu, int64_t took_ns, int64_t longest_ns);
 /* Tell the daemon whether any work is in flight. */

@@ -8,7 +8,7 @@
  * it, and whether anything is in flight, from the task's slot.
  *
  * Whether a kernel is bound by computing or by memory cannot be told without performance counters, which need
- * privileges. The daemon measures instead what it costs the tasks beside it.
+ * privileges.
  */
 #include "../src/internal.h"
 #include "inject.h"
@@ -63,11 +63,6 @@ int kernels_percent(const struct context *context, uintptr_t function, const str
 	if (room == ROOM_UNKNOWN)
 		return PERCENT_UNKNOWN;
 	return shape->blocks >= room ? 100 : (int)(shape->blocks * 100 / room);
-}
-
-bool kernels_small(uintptr_t function, int percent)
-{
-	return percent >= 0 && percent <= SMALL_PERCENT && cost_of(function)->ns < flight_limit_ns();
 }
 
 static enum gpuseg_kernel_class class_of(const struct kernel_times *t)

@@ -147,12 +147,6 @@ static void say_what_was(void)
 		if (gpu->touch_runs)
 			say("GPU %d: %llu touches before expected begins", gpu->index,
 			    (unsigned long long)gpu->touches);
-		if (inject.settings.co_run_percent)
-			say("GPU %d: %llu jobs of the highest streams, %llu with small kernels beside them, %lld us "
-			    "alone, %llu times over the budget",
-			    gpu->index, (unsigned long long)gpu->co_run.job,
-			    (unsigned long long)gpu->co_run.jobs_beside, (long long)(gpu->co_run.alone_ns / NS_PER_US),
-			    (unsigned long long)gpu->co_run.unfit);
 	}
 	inject_unlock();
 }

@@ -115,36 +115,10 @@ static bool number_of(const char *variable, uint32_t limit, uint32_t *value)
 	return false;
 }
 
-bool percent_read(const char *text, uint32_t *percent)
-{
-	unsigned long number;
-	char *end;
-
-	*percent = 0;
-	if (strcmp(text, "off") == 0)
-		return true;
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (!isdigit((unsigned char)text[0]) || strcmp(end, "%") != 0 || errno || number < 1 || number > 100)
-		return false;
-	*percent = (uint32_t)number;
-	return true;
-}
-
 bool touch_read(const char *text, bool *touch)
 {
 	*touch = strcmp(text, "on") == 0;
 	return *touch || strcmp(text, "off") == 0;
-}
-
-static bool co_run_of(uint32_t *percent)
-{
-	const char *text = secure_getenv("GPUSEG_EXEC_CO_RUN");
-
-	if (!text || !*text || percent_read(text, percent))
-		return true;
-	say("GPUSEG_EXEC_CO_RUN is \"%s\"; give off, or 1%% to 100%%; runs unmanaged", text);
-	return false;
 }
 
 /* Without a word on it: of real-time programs. It costs nothing as long as no begin is expected. */
@@ -231,6 +205,5 @@ bool settings_read(struct settings *s)
 	       duration_of("GPUSEG_EXEC_PERIOD", &s->period_ns) &&
 	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&
 	       duration_of("GPUSEG_EXEC_BUDGET", &s->budget_ns) && hold_off_of(s) && wait_of(&s->wait_ns) &&
-	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) && co_run_of(&s->co_run_percent) && choices_of(s) &&
-	       touch_of(s);
+	       duration_of("GPUSEG_EXEC_SLICE", &s->slice_ns) && choices_of(s) && touch_of(s);
 }

@@ -130,15 +130,11 @@ static void settle(struct stream *s, bool was_busy, int64_t at_ns)
 		const size_t i = (size_t)(s - inject.streams);
 
 		inject.to_look_at[i / 64] |= UINT64_C(1) << i % 64;
-		if (inject.settings.co_run_percent)
-			flight_busy(s, at_ns);
 		if (gpu->busy++ == 0)
 			segment_busy(gpu, at_ns);
 	} else if (was_busy && !stream_busy(s)) {
 		if (gpu->flight_ns > 0 && !flight_lower_busy(gpu))
 			flight_landed(gpu, at_ns);
-		if (inject.settings.co_run_percent)
-			flight_idle(s, at_ns);
 		if (--gpu->busy == 0)
 			segment_idle(gpu, at_ns);
 	}
@@ -235,7 +231,6 @@ void context_forget(struct context *context)
 	}
 	context->gpu->flight_ns = 0;
 	context->gpu->batch_count = 0;
-	context->gpu->job_open = false;
 	/* The page stays mapped: the GPU may still write to it. */
 	*context = (struct context){.uid = 0};
 }

@@ -567,60 +567,6 @@ TEST(should_order_the_default_stream_by_its_task)
 	two_streams("3", "none");
 }
 
-/* Jobs of the high stream beside which low kernels were launched. */
-static unsigned int jobs_beside(const char *low_kernels, const char *budget)
-{
-	unsigned int jobs = 0, beside = 0;
-	struct fake_daemon d;
-	struct run r;
-	const char *at;
-
-	fake_daemon_start(&d);
-	prepare(&d);
-	/* Kernels of 1.5 ms are short where 20 ms may be in flight. */
-	r = EXEC("--priority", "80", "--streams", "priority", "--in-flight", "20ms", "--co-run", budget, "--verbose",
-		 "--", APP, "two-streams", low_kernels);
-	passed(&r);
-	at = strstr(r.said, " jobs of the highest streams");
-	while (at && at > r.said && at[-1] != ' ')
-		at--;
-	if (strcmp(budget, "off") == 0)
-		CHECK(!at, "%s", r.said);
-	else
-		CHECK(at && sscanf(at, "%u jobs of the highest streams, %u with small", &jobs, &beside) == 2, "%s",
-		      r.said);
-	CHECK(strcmp(budget, "off") == 0 || jobs >= 60, "%s", r.said);
-	fake_daemon_stop(&d);
-	return beside;
-}
-
-TEST(should_let_small_kernels_run_beside_the_highest_stream_within_a_budget)
-{
-	unsigned int most = 0;
-
-	/* Here they cost nothing, but on a busy machine jobs take as long as they like. */
-	for (int i = 0; i < 10 && most == 0; i++)
-		most = jobs_beside("8", "100%");
-	CHECK(most > 0);
-}
-
-TEST(should_let_nothing_run_beside_the_highest_stream_that_fills_the_gpu)
-{
-	CHECK_EQ(jobs_beside("12", "100%"), 0);
-}
-
-TEST(should_refuse_a_budget_out_of_range)
-{
-	struct run r;
-
-	prepare(NULL);
-	r = EXEC("--co-run", "0%", "--", APP, "nothing");
-	CHECK_CONTAINS(r.said, "--co-run is \"0%\"; give off, or 1% to 100%");
-	r = EXEC("--co-run", "10", "--", APP, "nothing");
-	CHECK_CONTAINS(r.said, "--co-run is \"10\"; give off, or 1% to 100%");
-	CHECK_EQ(jobs_beside("8", "off"), 0);
-}
-
 TEST(should_say_which_streams_can_have_a_task)
 {
 	struct fake_daemon d;
@@ -763,7 +709,6 @@ static const struct check_case cases[] = {
 	CASE(should_start_anew_after_exec),
 	CASE(should_allocate_nothing_for_a_launch),
 	CASE(should_yield_to_marks_in_the_program),
-	CASE(should_let_small_kernels_run_beside_the_highest_stream_within_a_budget),
 #ifndef ONLY_HOW_CALLS_ARE_SEEN
 	CASE(should_run_the_program_unmanaged_without_a_daemon_and_say_so_in_one_line),
 	CASE(should_run_the_program_unmanaged_if_anything_is_missing),
@@ -788,8 +733,6 @@ static const struct check_case cases[] = {
 	CASE(should_bound_the_default_stream_below_another_one),
 	CASE(should_order_streams_by_their_tasks),
 	CASE(should_order_the_default_stream_by_its_task),
-	CASE(should_let_nothing_run_beside_the_highest_stream_that_fills_the_gpu),
-	CASE(should_refuse_a_budget_out_of_range),
 	CASE(should_say_which_streams_can_have_a_task),
 	CASE(should_wait_for_the_grant),
 	CASE(should_not_wait_longer_than_told),

@@ -6,7 +6,7 @@
 
 Parts (default: all), with the seconds that they take about:
   kernels       a 5 ms and a 0.5 ms kernel beside three processes with kernels of 20 ms or 0.5 ms: driver, exec, marks (110)
-  streams       two streams of one process: CUDA's priorities, `--streams priority`, and with `--co-run 10%` (80)
+  streams       two streams of one process: CUDA's priorities and `--streams priority` (60)
   decode        a decoding step of tiny kernels beside three trainings, and a network beside three decoders (130)
   native        a decoder of 675 launches a token in C++ beside three trainings, and a network beside three decoders (100)
   static        programs with the CUDA runtime linked statically, dynamically, and without any shared library (20)
@@ -211,12 +211,9 @@ def streams(session):
     rows = []
     with session.daemon():
         for case in session.arguments.streams.split(","):
-            beside = case in ("small", "filling")   # jobs of 3 ms, and the budget has to be learned
-            jobs = 400 if beside else min(session.arguments.jobs, 100)
+            jobs = min(session.arguments.jobs, 100)
             ways = [("plain", "CUDA's priorities"), (BY_EXEC, "exec"),
                     (BY_EXEC + " --streams priority", "exec --streams priority")]
-            if beside:
-                ways.append((BY_EXEC + " --streams priority --co-run 10%", "with --co-run 10%"))
             for how, label in ways:
                 result = json.loads(session.program(how, [program, "streams", case, str(jobs), "1"]))
                 rows.append(dict(result, label=label))

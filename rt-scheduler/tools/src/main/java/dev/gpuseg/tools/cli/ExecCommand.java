@@ -83,12 +83,6 @@ final class ExecCommand implements Callable<Integer> {
             + "lower streams of the same process wait (default: none).")
     private String streams;
 
-    @Option(names = "--co-run", paramLabel = "PERCENT",
-        description = "With --streams priority: small kernels of lower streams may run beside work of the highest "
-            + "one, as long as that takes no more than so much longer on average (1 to 100), or off (default: "
-            + "off).")
-    private String coRun;
-
     @Option(names = "--in-flight", paramLabel = "TIME",
         description = "Most work in flight: on lower streams with --streams priority, and of best effort where the "
             + "daemon's mechanism is launch (default: 500us).")
