@@ -3,14 +3,13 @@
  * gpuseg-amd-app - an endless process with queues of the stand-in. It counts kernels of 1 ms while none of its compute
  * queues is off the hardware. Runs with libgpuseg-amd-fake.so preloaded.
  *
- * usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies|twice]
+ * usage: gpuseg-amd-app PAGE GPU_ID QUEUES [compute|copies]
  *   PAGE    mapped file: pid, ready, stop, more (an order, then 0), kernels, signals (struct page)
  *           orders: 1 makes another queue, 2 resumes all with UPDATE_QUEUE as ROCm's runtime does, 3 destroys the last
  *
  * GPUSEG_SHADOW=DEVICE: opens that device, too, and repeats on it the making of queues, for gpuseg-observer.
  *
- *   debug   calls RUNTIME_ENABLE, as ROCm's runtime does; copies: that and an SDMA queue; twice: that and a second
- *           descriptor
+ *   copies  also makes an SDMA queue
  */
 #define _GNU_SOURCE
 #include "amd_state.h"
@@ -21,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -113,12 +113,12 @@ int main(int argc, char **argv)
 {
 	const uint32_t gpu_id = argc > 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 	const int count = argc > 3 ? atoi(argv[3]) : -1;
-	const char *kind = argc > 4 ? argv[4] : "debug";
+	const char *kind = argc > 4 ? argv[4] : "compute";
 	struct sigaction action = {.sa_handler = on_signal};
 	int fd, kfd;
 
 	if (count < 0 || !gpuseg_amd_off) {
-		fprintf(stderr, "usage: gpuseg-amd-app PAGE GPU_ID QUEUES [plain|debug|copies|twice], with the "
+		fprintf(stderr, "usage: gpuseg-amd-app PAGE GPU_ID QUEUES [compute|copies], with the "
 				"stand-in preloaded\n");
 		return 2;
 	}
@@ -136,15 +136,8 @@ int main(int argc, char **argv)
 	}
 	if (getenv("GPUSEG_SHADOW"))
 		shadow = open(getenv("GPUSEG_SHADOW"), O_RDWR | O_CLOEXEC);
-	if (strcmp(kind, "plain") != 0) {
-		uint64_t enable[2] = {0, 1};
-
-		ioctl(kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x25, sizeof(enable)), enable);
-	}
 	for (int i = 0; i < count; i++)
 		create_queue(kfd, gpu_id, 2);
-	if (strcmp(kind, "twice") == 0 && open(GPUSEG_AMD_KFD_DEVICE, O_RDWR | O_CLOEXEC) < 0)
-		return 1;
 	if (strcmp(kind, "copies") == 0)
 		create_queue(kfd, gpu_id, 1);
 	page->pid = getpid();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libgpuseg-amd-fake.so - preloaded, or loaded by JNA in place of libc, it simulates /dev/kfd and /dev/gpuseg-kfd for
- * tests, with the rules of their sources and headers: permissions (the kernel tells which process traces which), pause
- * and unpause in turns, holds that belong to an open file, a watchdog. All other calls go to the kernel. See
- * amd_state.h.
+ * tests, with the rules of their sources and headers: holds that belong to an open file, a watchdog. All other calls go
+ * to the kernel. See amd_state.h.
  */
 #define _GNU_SOURCE
 #include "amd_state.h"
@@ -18,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -39,24 +39,8 @@
 #define PRIORITY_MAX 15u
 #define MINOR_XCC 16 /* since then the second byte of a percentage names an XCC */
 
-enum { TRAP_ENABLE = 0, TRAP_DISABLE = 1, TRAP_SUSPEND = 6, TRAP_RESUME = 7, TRAP_SNAPSHOT = 13 };
-
-struct trap {
-	uint32_t pid;
-	uint32_t op;
-	union {
-		uint8_t bytes[24];
-		struct {
-			uint64_t mask;
-			uint64_t array;
-			uint32_t count;
-			uint32_t last; /* SUSPEND: grace period; ENABLE: descriptor; SNAPSHOT: entry size */
-		} s;
-		struct {
-			uint64_t array;
-			uint32_t count;
-		} resume;
-	} u;
+struct version {
+	uint32_t major, minor;
 };
 
 struct update {
@@ -189,19 +173,6 @@ static uint64_t ticks_of(int pid)
 	return state == 'Z' || state == 'X' ? 0 : start;
 }
 
-/* Does the calling thread trace the process? Asks the kernel. */
-static bool i_trace(int pid)
-{
-	char path[48], text[2048];
-	const char *line;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	if (slurp(path, text, sizeof(text)) <= 0)
-		return false;
-	line = strstr(text, "TracerPid:");
-	return line && atoi(line + 10) == (int)syscall(SYS_gettid);
-}
-
 /* What the kernel does without being asked. */
 static void settle(struct amd_table *t)
 {
@@ -228,11 +199,6 @@ static void settle(struct amd_table *t)
 
 		if (p->pid != 0 && ticks_of(p->pid) != p->start_ticks)
 			memset(p, 0, sizeof(*p));
-		if (p->debugger != 0 && ticks_of(p->debugger) != p->debugger_ticks) {
-			p->debugger = 0;
-			for (unsigned q = 0; q < AMD_QUEUES; q++)
-				p->queues[q].suspended = 0;
-		}
 	}
 }
 
@@ -265,7 +231,7 @@ static bool is_active(const struct amd_queue *q)
 
 static bool is_off(const struct amd_table *t, const struct amd_process *p, const struct amd_queue *q)
 {
-	return p->paused || q->suspended || !is_active(q) || is_held(t, p, q);
+	return !is_active(q) || is_held(t, p, q);
 }
 
 /* In mode HWS a change takes all queues of the GPU off the hardware, also those that it does not name. */
@@ -581,9 +547,7 @@ static int on_gpu(struct amd_table *t, struct gpuseg_kfd_gpu *g)
 		return refuse(ENODEV);
 	*g = (struct gpuseg_kfd_gpu){.index = i,
 				     .gpu_id = t->gpu_ids[i],
-				     .mode = d->mode	 ? d->mode
-					     : t->no_hws ? GPUSEG_KFD_NO_HWS
-							 : GPUSEG_KFD_HWS,
+				     .mode = d->mode ? d->mode : GPUSEG_KFD_HWS,
 				     .unloads = d->unloads,
 				     .loads = d->loads,
 				     .remaps = d->remaps,
@@ -687,7 +651,7 @@ static uint32_t clamped(uint32_t size)
 static int create_queue(struct amd_table *t, struct amd_process *p, unsigned char *argument)
 {
 	uint32_t gpu_id, type, id = 0;
-	struct amd_queue q = {.used = 1, .is_new = 1};
+	struct amd_queue q = {.used = 1};
 
 	memcpy(&gpu_id, argument + CREATE_QUEUE_GPU, sizeof(gpu_id));
 	memcpy(&type, argument + CREATE_QUEUE_TYPE, sizeof(type));
@@ -748,133 +712,6 @@ static int update_queue(struct amd_table *t, struct amd_process *p, const struct
 	q->priority = u->priority;
 	t->deactivated += was && !is_active(q) && !q->sdma;
 	return 0;
-}
-
-static int on_criu(struct amd_table *t, struct amd_process *p, const struct gpuseg_amd_criu *c)
-{
-	if (t->criu_denied)
-		return refuse(EACCES);
-	switch (c->op) {
-	case GPUSEG_AMD_CRIU_PROCESS_INFO:
-		if (p->n_queues == 0)
-			t->unbalanced++; /* restoring such a process crashes the kernel */
-		if (t->fail > 0) {
-			t->fail--;
-			return refuse(EIO); /* restored */
-		}
-		t->unbalanced += p->paused > 0;
-		t->pauses++;
-		p->paused++;
-		return 0;
-	case GPUSEG_AMD_CRIU_UNPAUSE:
-		if (!p->paused) {
-			t->unbalanced++;
-			return refuse(EINVAL);
-		}
-		if (t->fail > 0) {
-			t->fail--;
-			return refuse(EIO);
-		}
-		t->unpauses++;
-		p->paused--;
-		return 0;
-	default:
-		t->foreign++;
-		return refuse(EINVAL);
-	}
-}
-
-static int suspend(struct amd_table *t, struct amd_process *p, struct trap *a)
-{
-	uint32_t *ids = (uint32_t *)(uintptr_t)a->u.s.array;
-	int count = 0;
-
-	if (t->fail > 0) {
-		t->fail--;
-		return refuse(EIO);
-	}
-	for (uint32_t i = 0; i < a->u.s.count; i++) {
-		struct amd_queue *q = queue_of(p, ids[i]);
-
-		if (!q || q->is_new) {
-			ids[i] |= 1u << 31;
-			continue;
-		}
-		q->suspended = 1;
-		count++;
-	}
-	t->suspends++;
-	return count;
-}
-
-static int resume(struct amd_table *t, struct amd_process *p, struct trap *a)
-{
-	uint32_t *ids = (uint32_t *)(uintptr_t)a->u.resume.array;
-	int count = 0;
-
-	for (uint32_t i = 0; i < a->u.resume.count; i++) {
-		struct amd_queue *q = queue_of(p, ids[i]);
-
-		if (q) {
-			q->suspended = 0;
-			count++;
-		} else {
-			ids[i] |= 1u << 31;
-		}
-	}
-	t->resumes++;
-	if (t->fail > 0) {
-		t->fail--;
-		return refuse(EIO); /* although they are resumed */
-	}
-	return count;
-}
-
-static int on_trap(struct amd_table *t, struct trap *a)
-{
-	struct amd_process *p;
-
-	if (t->minor < 13)
-		return refuse(ENOTTY);
-	if (t->no_hws)
-		return refuse(EINVAL);
-	p = process_of(t, (int)a->pid);
-	if (!p || a->pid == 0)
-		return refuse(ESRCH);
-	if (!i_trace(p->pid)) { /* the older rule: only the tracing thread */
-		t->untraced++;
-		return refuse(EPERM);
-	}
-	if (a->op != TRAP_ENABLE && p->debugger != getpid())
-		return refuse(EINVAL);
-	if ((a->op == TRAP_SUSPEND || a->op == TRAP_RESUME) && !p->runtime)
-		return refuse(EPERM);
-	switch (a->op) {
-	case TRAP_ENABLE:
-		if (p->debugger)
-			return refuse(EALREADY);
-		if (fcntl((int)a->u.s.last, F_GETFD) < 0)
-			return refuse(EBADF);
-		p->debugger = getpid();
-		p->debugger_ticks = ticks_of(getpid());
-		return 0;
-	case TRAP_DISABLE:
-		p->debugger = 0;
-		for (uint32_t i = 0; i < AMD_QUEUES; i++)
-			p->queues[i].suspended = 0;
-		return 0;
-	case TRAP_SUSPEND:
-		return suspend(t, p, a);
-	case TRAP_RESUME:
-		return resume(t, p, a);
-	case TRAP_SNAPSHOT:
-		for (uint32_t i = 0; i < AMD_QUEUES && (a->u.s.mask & (1u << 30)); i++)
-			p->queues[i].is_new = 0;
-		return 0;
-	default:
-		t->foreign++;
-		return refuse(EINVAL);
-	}
 }
 
 /*
@@ -945,15 +782,17 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 
 	if (!p)
 		return refuse(EBADF);
-	/* Only the process that opened a descriptor may use it; the checkpoint's ioctl is open to the tracer, too. */
-	if (owner != getpid() && (number != _IOC_NR(GPUSEG_AMD_CRIU_OP) || !i_trace(owner))) {
-		t->untraced++;
+	/* Only the process that opened a descriptor may use it. */
+	if (owner != getpid())
 		return refuse(EBADF);
-	}
 	switch (number) {
-	case 0x01:
-		*(struct gpuseg_amd_version *)argument = (struct gpuseg_amd_version){1, t->minor};
+	case 0x01: { /* GET_VERSION, which AMD's library asks for first */
+		struct version *version = argument;
+
+		version->major = 1;
+		version->minor = t->minor;
 		return 0;
+	}
 	case 0x02:
 		memcpy(create, argument, size < sizeof(create) ? size : sizeof(create));
 		result = create_queue(t, p, create);
@@ -966,15 +805,9 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 		memcpy(&update, argument, size < sizeof(update) ? size : sizeof(update));
 		return update_queue(t, p, &update);
 	case 0x1a: /* SET_CU_MASK */
-	case 0x27: /* CREATE_PROCESS: neither is stored */
+	case 0x25: /* RUNTIME_ENABLE */
+	case 0x27: /* CREATE_PROCESS: none is stored */
 		return 0;
-	case 0x22:
-		return t->minor < 7 ? refuse(ENOTTY) : on_criu(t, p, argument);
-	case 0x25:
-		p->runtime = 1;
-		return 0;
-	case 0x26:
-		return on_trap(t, argument);
 	default:
 		result = on_memory(t, number, argument);
 		t->foreign += result != 0;

@@ -23,9 +23,7 @@ struct amd_queue {
 	uint32_t used; /* the index is the number of the queue */
 	uint32_t gpu_id;
 	uint32_t sdma;
-	uint32_t is_new;    /* the debugger ignores it until the next snapshot */
-	uint32_t suspended; /* by the debugger */
-	uint32_t size;	    /* as UPDATE_QUEUE programs it */
+	uint32_t size; /* as UPDATE_QUEUE programs it */
 	uint32_t percentage;
 	uint32_t priority;
 	uint64_t address;
@@ -35,11 +33,6 @@ struct amd_process {
 	int32_t pid; /* 0: free */
 	uint32_t n_queues;
 	uint64_t start_ticks;
-	uint32_t paused;  /* by CRIU_OP: number of evictions */
-	uint32_t runtime; /* RUNTIME_ENABLE was called */
-	int32_t debugger; /* pid, 0: none */
-	uint32_t pad;
-	uint64_t debugger_ticks;
 	struct amd_queue queues[AMD_QUEUES];
 };
 
@@ -63,25 +56,17 @@ struct amd_hold {
 struct amd_table {
 	/* set by the test */
 	uint32_t minor;	       /* of KFD's ABI */
-	uint32_t no_hws;       /* DBG_TRAP is refused */
 	uint32_t hold_abi;     /* 0: /dev/gpuseg-kfd does not exist */
 	uint32_t hold_denied;  /* it cannot be opened: EPERM */
 	uint32_t hold_refused; /* GPU: preemption none; entries answer EOPNOTSUPP */
 	uint32_t fail;	       /* the next changes, as many as this, return EIO */
-	uint32_t criu_denied;  /* EACCES, as without the capability */
 	uint32_t n_gpus;
 	uint32_t gpu_ids[AMD_GPUS];
 	/* counted */
 	uint32_t applies;
 	uint32_t holds;
 	uint32_t releases;
-	uint32_t suspends;
-	uint32_t resumes;
-	uint32_t pauses;
-	uint32_t unpauses;
-	uint32_t unbalanced; /* a pause on top of a pause, an unpause without one: must stay 0 */
-	uint32_t foreign;    /* ioctls that the stand-in does not know: must stay 0 */
-	uint32_t untraced;   /* requests for the tracing thread that another thread made */
+	uint32_t foreign; /* ioctls that the stand-in does not know: must stay 0 */
 	uint32_t kicks;
 	uint32_t deactivated; /* by UPDATE_QUEUE: compute queues that went from active to inactive */
 	struct amd_file files[AMD_FILES];

@@ -83,20 +83,9 @@ static const struct member rm_own_timeslice_members[] = {
 static const struct member rm_timeslices_members[] = {M(gpuseg_rm_timeslices, version), M(gpuseg_rm_timeslices, count),
 						      M(gpuseg_rm_timeslices, reserved), M(gpuseg_rm_timeslices, tsgs)};
 
-static const struct member amd_version_members[] = {M(gpuseg_amd_version, major), M(gpuseg_amd_version, minor)};
-
-static const struct member amd_criu_members[] = {M(gpuseg_amd_criu, devices),	  M(gpuseg_amd_criu, bos),
-						 M(gpuseg_amd_criu, priv_data),	  M(gpuseg_amd_criu, priv_data_size),
-						 M(gpuseg_amd_criu, num_devices), M(gpuseg_amd_criu, num_bos),
-						 M(gpuseg_amd_criu, num_objects), M(gpuseg_amd_criu, pid),
-						 M(gpuseg_amd_criu, op),	  M(gpuseg_amd_criu, pad)};
-
 static const struct member amd_held_members[] = {M(gpuseg_amd_held, version), M(gpuseg_amd_held, interface),
 						 M(gpuseg_amd_held, daemon), M(gpuseg_amd_held, fd),
 						 M(gpuseg_amd_held, daemon_start_ticks)};
-
-static const struct member amd_rescue_members[] = {M(gpuseg_amd_rescue, version), M(gpuseg_amd_rescue, asked),
-						   M(gpuseg_amd_rescue, done)};
 
 static const struct member kfd_info_members[] = {M(gpuseg_kfd_info, abi),     M(gpuseg_kfd_info, n_gpus),
 						 M(gpuseg_kfd_info, n_holds), M(gpuseg_kfd_info, watchdog_ms),
@@ -151,10 +140,7 @@ static const struct structure structures[] = {
 	S(rm_held, "RmHeld"),
 	S(rm_own_timeslice, "RmOwnTimeslice"),
 	S(rm_timeslices, "RmTimeslices"),
-	S(amd_version, "AmdVersion"),
-	S(amd_criu, "AmdCriu"),
 	S(amd_held, "AmdHeld"),
-	S(amd_rescue, "AmdRescue"),
 	S(kfd_info, "KfdInfo"),
 	S(kfd_gpu, "KfdGpu"),
 	S(kfd_entry, "KfdEntry"),
@@ -229,13 +215,7 @@ static const struct constant constants[] = {
 	GROUP("amd/gpuseg_amd.h"),
 	T(GPUSEG_AMD_KFD_DEVICE),
 	T(GPUSEG_AMD_HOLD_DEVICE),
-	I(GPUSEG_AMD_CRIU_PROCESS_INFO),
-	I(GPUSEG_AMD_CRIU_UNPAUSE),
-	H(GPUSEG_AMD_GET_VERSION),
-	H(GPUSEG_AMD_CRIU_OP),
 	I(GPUSEG_AMD_KFD),
-	I(GPUSEG_AMD_DEBUG),
-	I(GPUSEG_AMD_CRIU),
 	I(GPUSEG_AMD_AGENT),
 	I(GPUSEG_AMD_HELD_VERSION),
 	GROUP("gpuseg_kfd.h"),

@@ -15,14 +15,13 @@ final class AmdCosts {
     static final int BATCH = 64;
 
     /** What {@code interface} was called in profiles of earlier versions. */
-    private static final String OLD_KEY = "rung";
     private static final Set<String> KEYS =
-        Set.of("interface", OLD_KEY, "mode", "command", "change", "contexts", "queues", "foreign");
+        Set.of("interface", "mode", "command", "change", "contexts", "queues", "foreign");
     private static final int MOST = 4096;
     private static final String HOW = "; measure the longest on this machine (kmod-patch/amdkfd reports its own) and "
         + "write it";
 
-    private static final List<String> INTERFACES = List.of("agent", "criu", "debug", "gate", "kfd");
+    private static final List<String> INTERFACES = List.of("agent", "gate", "kfd");
     private static final List<String> MODES = List.of("hws", "mes", "no-hws");
 
     private final Node node;
@@ -31,13 +30,8 @@ final class AmdCosts {
 
     AmdCosts(final Node node) throws InvalidFileException {
         this.node = node.requireMapping(KEYS, "{interface: kfd, mode: hws, …}");
-        access = word(node.get("interface") == null && node.get(OLD_KEY) != null ? OLD_KEY : "interface",
-            "how processes are disabled (gpuseg doctor says it)", INTERFACES);
+        access = word("interface", "how processes are disabled (gpuseg doctor says it)", INTERFACES);
         mode = word("mode", "how queues reach the hardware (gpuseg doctor says it)", MODES);
-        if (access.equals("debug") && mode.equals("no-hws")) {
-            throw node.refusal("platform: amd: the driver refuses interface debug in mode no-hws; use kfd, criu or "
-                + "agent");
-        }
     }
 
     static boolean isUnknown(final Node value) {
@@ -94,10 +88,8 @@ final class AmdCosts {
         final long changes;
         if (!mode.equals("hws") || access.equals("agent")) {
             changes = contexts * count("queues", "queues of one process that are switched");
-        } else if (access.equals("kfd")) {
-            changes = IntegerMath.ceilDiv(contexts, BATCH) + 1;   // the contexts to disable, then those to enable
         } else {
-            changes = contexts;
+            changes = IntegerMath.ceilDiv(contexts, BATCH) + 1;   // the contexts to disable, then those to enable
         }
         return Math.addExact(command, Math.multiplyExact(changes, change));
     }

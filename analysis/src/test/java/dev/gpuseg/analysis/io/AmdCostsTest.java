@@ -44,8 +44,6 @@ class AmdCostsTest {
         assertEquals(300_000 + 2 * 2 * MS, gpu("interface: kfd, contexts: 64" + rest).epsilonNs(),
             "disable, then enable");
         assertEquals(300_000 + 3 * 2 * MS, gpu("interface: kfd, contexts: 65" + rest).epsilonNs(), "two batches");
-        assertEquals(300_000 + 5 * 2 * MS, gpu("interface: criu, contexts: 5" + rest).epsilonNs(), "one by one");
-        assertEquals(300_000 + 5 * 2 * MS, gpu("interface: debug, contexts: 5" + rest).epsilonNs());
         assertEquals(300_000 + 15 * 2 * MS, gpu("interface: agent, contexts: 5, queues: 3" + rest).epsilonNs(),
             "a call a queue");
         final Gpu gpu = gpu("interface: kfd, contexts: 5" + rest);
@@ -57,7 +55,7 @@ class AmdCostsTest {
     void shouldChargeEveryQueueInTheOtherModes() throws Exception {
         final String rest = ", change: 1ms, command: 0ms, contexts: 3, queues: 4, foreign: none";
         assertEquals(12 * MS, gpu("interface: kfd, mode: no-hws" + rest).epsilonNs());
-        assertEquals(12 * MS, gpu("interface: debug, mode: mes" + rest).epsilonNs());
+        assertEquals(12 * MS, gpu("interface: agent, mode: mes" + rest).epsilonNs());
         assertEquals(12 * MS, gpu("interface: agent, mode: no-hws" + rest).epsilonNs());
         assertEquals(0, gpu("interface: kfd, mode: mes" + rest).stallNs());
     }
@@ -72,7 +70,7 @@ class AmdCostsTest {
 
     @Test
     void shouldTakeAMeasuredEpsilonInsteadOfItsParts() throws Exception {
-        final Gpu gpu = read("epsilon: 7ms, amd: {interface: criu, mode: hws, foreign: none}").platform().gpus().get(0);
+        final Gpu gpu = read("epsilon: 7ms, amd: {interface: kfd, mode: hws, foreign: none}").platform().gpus().get(0);
         assertEquals(7 * MS, gpu.epsilonNs());
         assertEquals(0, gpu.stallNs());
     }
@@ -94,7 +92,7 @@ class AmdCostsTest {
         refused("amd: {mode: hws}", "amd: interface is unknown", "gpuseg doctor");
         refused("amd: {interface: kfd}", "amd: mode is unknown");
         refused("amd: {interface: kfd, mode: turbo}", "'turbo'", "hws, mes, no-hws");
-        refused("amd: {interface: debug, mode: no-hws}", "the driver refuses");
+        refused("amd: {interface: criu, mode: hws}", "'criu'", "write one of agent, gate, kfd");
         refused("amd: {interface: kfd, mode: hws, colour: red}", "'colour'");
         refused("amd: 3", "write a mapping");
         refused("stall: {length: 1ms, period: 1s}, amd: {interface: gate, mode: mes}", "amd: foreign instead");
@@ -141,15 +139,6 @@ class AmdCostsTest {
         Files.writeString(file, rest + "amd: none}\n" + TASKS);
         assertTrue(assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(file)).getMessage()
             .contains("write a mapping"));
-    }
-
-    /** Profiles that were written before the key was renamed. */
-    @Test
-    void shouldReadTheEarlierNameOfTheInterface() throws Exception {
-        final String rest = ", mode: hws, change: 2ms, command: 0ms, contexts: 5, foreign: none";
-        assertEquals(5 * 2 * MS, gpu("rung: criu" + rest).epsilonNs());
-        assertEquals(5 * 2 * MS, gpu("rung: kfd, interface: criu" + rest).epsilonNs());
-        refused("amd: {rung: ladder, mode: hws}", "amd: rung is 'ladder'; write one of agent, criu, debug, gate, kfd");
     }
 
     @Test

@@ -73,13 +73,7 @@ public final class Layouts {
     // amd/gpuseg_amd.h
     public static final String AMD_KFD_DEVICE = "/dev/kfd";
     public static final String AMD_HOLD_DEVICE = "/dev/gpuseg-kfd";
-    public static final int AMD_CRIU_PROCESS_INFO = 0;
-    public static final int AMD_CRIU_UNPAUSE = 2;
-    public static final long AMD_GET_VERSION = 0x80084b01L;
-    public static final long AMD_CRIU_OP = 0xc0384b22L;
     public static final int AMD_KFD = 1;
-    public static final int AMD_DEBUG = 2;
-    public static final int AMD_CRIU = 3;
     public static final int AMD_AGENT = 4;
     public static final int AMD_HELD_VERSION = 1;
 
@@ -421,46 +415,6 @@ public final class Layouts {
         }
     }
 
-    /** Offsets of struct {@code gpuseg_amd_version}. */
-    public static final class AmdVersion {
-        public static final int SIZE = 8;
-        public static final int MAJOR_OFFSET = 0;
-        public static final int MAJOR_BYTES = 4;
-        public static final int MINOR_OFFSET = 4;
-        public static final int MINOR_BYTES = 4;
-
-        private AmdVersion() {
-        }
-    }
-
-    /** Offsets of struct {@code gpuseg_amd_criu}. */
-    public static final class AmdCriu {
-        public static final int SIZE = 56;
-        public static final int DEVICES_OFFSET = 0;
-        public static final int DEVICES_BYTES = 8;
-        public static final int BOS_OFFSET = 8;
-        public static final int BOS_BYTES = 8;
-        public static final int PRIV_DATA_OFFSET = 16;
-        public static final int PRIV_DATA_BYTES = 8;
-        public static final int PRIV_DATA_SIZE_OFFSET = 24;
-        public static final int PRIV_DATA_SIZE_BYTES = 8;
-        public static final int NUM_DEVICES_OFFSET = 32;
-        public static final int NUM_DEVICES_BYTES = 4;
-        public static final int NUM_BOS_OFFSET = 36;
-        public static final int NUM_BOS_BYTES = 4;
-        public static final int NUM_OBJECTS_OFFSET = 40;
-        public static final int NUM_OBJECTS_BYTES = 4;
-        public static final int PID_OFFSET = 44;
-        public static final int PID_BYTES = 4;
-        public static final int OP_OFFSET = 48;
-        public static final int OP_BYTES = 4;
-        public static final int PAD_OFFSET = 52;
-        public static final int PAD_BYTES = 4;
-
-        private AmdCriu() {
-        }
-    }
-
     /** Offsets of struct {@code gpuseg_amd_held}. */
     public static final class AmdHeld {
         public static final int SIZE = 24;
@@ -476,20 +430,6 @@ public final class Layouts {
         public static final int DAEMON_START_TICKS_BYTES = 8;
 
         private AmdHeld() {
-        }
-    }
-
-    /** Offsets of struct {@code gpuseg_amd_rescue}. */
-    public static final class AmdRescue {
-        public static final int SIZE = 12;
-        public static final int VERSION_OFFSET = 0;
-        public static final int VERSION_BYTES = 4;
-        public static final int ASKED_OFFSET = 4;
-        public static final int ASKED_BYTES = 4;
-        public static final int DONE_OFFSET = 8;
-        public static final int DONE_BYTES = 4;
-
-        private AmdRescue() {
         }
     }
 

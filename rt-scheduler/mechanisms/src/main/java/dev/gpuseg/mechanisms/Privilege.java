@@ -8,12 +8,10 @@ import java.nio.file.Path;
 
 /** The capabilities (capabilities(7)) that mechanisms need. */
 public enum Privilege {
-    /** To duplicate descriptors of other users' processes, and to trace them. */
+    /** To duplicate descriptors of other users' processes. */
     SYS_PTRACE(19),
-    /** To open {@code /dev/gpuseg-kfd}, and to pause a process for a checkpoint. */
-    SYS_ADMIN(21),
-    /** To pause a process for a checkpoint. */
-    CHECKPOINT_RESTORE(40);
+    /** To open {@code /dev/gpuseg-kfd}. */
+    SYS_ADMIN(21);
 
     private static final Path OWN_STATUS = Path.of("/proc/self/status");
     private static final String EFFECTIVE = "CapEff:";

@@ -20,8 +20,7 @@ import java.util.stream.Collectors;
  * Level 3 (2 where waves cannot be saved) on AMD GPUs through KFD, by the best {@link ControlInterface} that this
  * machine has. Experimental: tested against a stand-in only, never on AMD hardware.
  *
- * <p>Compute queues are disabled and enabled; queues for copies (SDMA) only with {@link Protection#allEngines}, except
- * by {@link ControlInterface#CRIU}, which always pauses the whole process.
+ * <p>Compute queues are disabled and enabled; queues for copies (SDMA) only with {@link Protection#allEngines}.
  *
  * <p>The cost of an operation is unknown: {@link #capabilities} states 0.
  */
@@ -85,8 +84,6 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
         final boolean computeOnly, final int watchdogMs) {
         return switch (by) {
             case KFD -> PatchedKfdControl.open(gpuId, computeOnly, watchdogMs);
-            case DEBUG -> DebuggerControl.open();
-            case CRIU -> new CheckpointControl();
             case AGENT -> new AgentControl(gpu, gpuId, computeOnly, watchdogMs);
         };
     }
@@ -150,10 +147,6 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
             final AmdProcess p = processOf(contexts[i]);
             if (p == null || !p.isAlive() || disable && p.queues().isEmpty() && !control.coversFutureQueues()) {
                 contexts[i].outcome(ContextRef.Outcome.ABSENT, beganNs, beganNs);
-            } else if (disable && control.controlInterface() == ControlInterface.CRIU && p.elsewhere()) {
-                contexts[i].outcome(ContextRef.Outcome.FAILED, beganNs, beganNs);
-                lastError(contexts[i] + ": has queues on another GPU too, which a pause would stop; use one GPU");
-                failed++;
             } else {
                 contexts[i].outcome(ContextRef.Outcome.NONE, beganNs, beganNs);
                 batch[n++] = p;
@@ -231,16 +224,14 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
     /** True if the queues of a process have changed. */
     private boolean refresh(final AmdProcess p) {
         final List<AmdSysfs.Queue> here = new ArrayList<>();
-        boolean elsewhere = false;
         if (p.isAlive()) {
             for (final AmdSysfs.Queue q : sysfs.queues(p.pid())) {
-                elsewhere |= q.gpuId() != gpu.gpuId();
                 if (q.gpuId() == gpu.gpuId() && (q.compute() || allEngines)) {
                     here.add(q);
                 }
             }
         }
-        return p.queues(here, elsewhere);
+        return p.queues(here);
     }
 
     @Override

@@ -7,7 +7,6 @@ import java.util.List;
 /** One attached process: its queues as the scan thread found them, and the result of its last disable or enable. */
 final class AmdProcess extends AttachedProcess {
     private volatile List<AmdSysfs.Queue> queues = List.of();
-    private volatile boolean elsewhere;
     private volatile int result;
     private volatile String reason = "";
 
@@ -26,18 +25,12 @@ final class AmdProcess extends AttachedProcess {
     }
 
     /** Sets what a scan found. True if the queues have changed. */
-    boolean queues(final List<AmdSysfs.Queue> now, final boolean hasOthers) {
-        elsewhere = hasOthers;
+    boolean queues(final List<AmdSysfs.Queue> now) {
         if (now.equals(queues)) {
             return false;
         }
         queues = List.copyOf(now);
         return true;
-    }
-
-    /** Whether it also has queues on another GPU. */
-    boolean elsewhere() {
-        return elsewhere;
     }
 
     /** Result of the last disable or enable: 0 or -errno. */

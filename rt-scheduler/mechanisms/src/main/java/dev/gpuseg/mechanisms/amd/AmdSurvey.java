@@ -32,9 +32,6 @@ public final class AmdSurvey {
         }
     }
 
-    private static final String NO_PTRACE = "CAP_SYS_PTRACE is missing; run as root";
-    private static final int MINOR_DBG_TRAP = 13;
-    private static final int MINOR_CRIU = 7;
     private static final int MES_SINCE = 11;
     private static final int SAVES_SINCE = 9;
     private static final int SAVE = 2;
@@ -107,7 +104,7 @@ public final class AmdSurvey {
             } else if (by == ControlInterface.KFD) {
                 all.add(patchedKfd(gpu));
             } else {
-                all.add(new Candidate(by, level, refusal(by, sysfs, gpu)));
+                all.add(new Candidate(by, level, agentRefusal(sysfs, gpu)));
             }
         }
         return all;
@@ -133,37 +130,9 @@ public final class AmdSurvey {
             : Capabilities.DEACTIVATE, "");
     }
 
-    /** Why one of the stock driver's interfaces cannot be used; empty if it can. */
-    private static String refusal(final ControlInterface by, final AmdSysfs sysfs, final AmdSysfs.Gpu gpu) {
-        final int gpus = sysfs.gpus().size();
-        switch (by) {
-            case DEBUG:
-                return gpu.mode() == AmdSysfs.Mode.NO_HWS
-                    ? "DBG_TRAP is refused in mode NO_HWS (amdgpu.sched_policy=2)" : driver(MINOR_DBG_TRAP, "6.5");
-            case CRIU:
-                final String driver = gpus > 1
-                    ? "it pauses a process on all GPUs at once, and this machine has " + gpus
-                    : driver(MINOR_CRIU, "5.18");
-                return !driver.isEmpty() || Privilege.SYS_ADMIN.held() || Privilege.CHECKPOINT_RESTORE.held() ? driver
-                    : "CAP_CHECKPOINT_RESTORE is missing; run as root";
-            default:
-                return sysfs.gpus().indexOf(gpu) >= AgentPage.SLOTS ? "it supports " + AgentPage.SLOTS + " GPUs"
-                    : Privilege.SYS_PTRACE.held() ? "" : NO_PTRACE;
-        }
-    }
-
-    /** Why processes cannot be controlled through /dev/kfd; empty if the driver is new enough and tracing allowed. */
-    private static String driver(final int minor, final String kernel) {
-        final int fd = AmdCalls.DRIVER.open(KfdFile.PATH);
-        if (fd < 0) {
-            return KfdFile.PATH + " cannot be opened (errno " + -fd + "); run as root or in group render";
-        }
-        final int version = KfdFile.version(fd);
-        AmdCalls.close(fd);
-        if (version < minor) {
-            return "KFD 1." + minor + " is needed (Linux " + kernel + "), this one "
-                + (version < 0 ? "does not report its version (errno " + -version + ")" : "is 1." + version);
-        }
-        return Privilege.SYS_PTRACE.held() ? "" : NO_PTRACE;
+    /** Why applications cannot be asked to change their queues; empty if they can. */
+    private static String agentRefusal(final AmdSysfs sysfs, final AmdSysfs.Gpu gpu) {
+        return sysfs.gpus().indexOf(gpu) >= AgentPage.SLOTS ? "it supports " + AgentPage.SLOTS + " GPUs"
+            : Privilege.SYS_PTRACE.held() ? "" : "CAP_SYS_PTRACE is missing; run as root";
     }
 }

@@ -10,10 +10,6 @@ import dev.gpuseg.mechanisms.Layouts;
 public enum ControlInterface {
     /** {@code /dev/gpuseg-kfd} of kmod-patch/amdkfd: by process and GPU, batched, new queues start disabled. */
     KFD("kfd", "/dev/gpuseg-kfd", "process and GPU", Layouts.AMD_KFD),
-    /** DBG_TRAP of the stock driver: the debugger's suspend and resume of queues. */
-    DEBUG("debug", "the debugger's suspend and resume (DBG_TRAP)", "queue", Layouts.AMD_DEBUG),
-    /** CRIU_OP of the stock driver: the checkpoint's pause of a whole process. */
-    CRIU("criu", "the checkpoint's pause (CRIU_OP)", "process", Layouts.AMD_CRIU),
     /** UPDATE_QUEUE of the stock driver, called by the application itself. */
     AGENT("agent", "UPDATE_QUEUE inside the applications that run with libgpuseg-preload.so", "queue",
         Layouts.AMD_AGENT);

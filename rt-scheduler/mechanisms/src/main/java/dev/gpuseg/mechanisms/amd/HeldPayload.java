@@ -8,9 +8,8 @@ import java.nio.ByteOrder;
 
 /**
  * What the watchdog needs: {@code struct gpuseg_amd_held} in rt-scheduler/native/amd/gpuseg_amd.h. While the daemon
- * is alive but hangs, the watchdog duplicates the descriptor named here: of {@code /dev/gpuseg-kfd}, whose holds it
- * releases, or of the page by which it asks the {@link Tracer}. When the daemon is dead, the kernel has ended holds and
- * the debugger's suspends; the watchdog itself ends the checkpoint's pause.
+ * is alive but hangs, the watchdog duplicates the descriptor of {@code /dev/gpuseg-kfd} named here and releases its
+ * holds, or orders the agent in that slot. When the daemon is dead, the kernel has ended its holds.
  */
 final class HeldPayload {
     private HeldPayload() {

@@ -100,7 +100,7 @@ class AgentControlTest {
     @Test
     void shouldSayWhichApplicationRunsWithoutTheLibraryAndHoldTheOthers() throws Exception {
         use(PATIENT_MS);
-        final App without = rig.start(1, AmdRig.GPU_ID, "plain", AmdRig.BUILD.resolve("gpuseg-amd-app"), false);
+        final App without = rig.start(1, AmdRig.GPU_ID, "compute", AmdRig.BUILD.resolve("gpuseg-amd-app"), false);
         final App app = rig.start(1);
         final ContextRef c = attached(without, 1);
         final ContextRef d = attached(app, 2);

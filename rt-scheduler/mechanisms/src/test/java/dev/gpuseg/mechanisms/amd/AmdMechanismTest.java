@@ -3,7 +3,6 @@ package dev.gpuseg.mechanisms.amd;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -11,7 +10,6 @@ import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.ContextRef;
-import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.amd.AmdRig.App;
 import java.nio.file.Files;
@@ -59,8 +57,6 @@ class AmdMechanismTest {
             mechanism.close();
         }
         rig.close();
-        assertEquals(0, rig.table.getInt(AmdRig.UNBALANCED), "pause and unpause must alternate");
-        assertEquals(0, rig.table.getInt(AmdRig.UNTRACED), "only the tracing thread may ask");
         assertEquals(0, rig.table.getInt(AmdRig.FOREIGN), "an ioctl that is not in the table reached the driver");
     }
 
@@ -181,29 +177,6 @@ class AmdMechanismTest {
         app.mustAdvance("again");
     }
 
-    /** What could not be resumed may run in part, and counts as suspended no more. */
-    @ParameterizedTest
-    @EnumSource(names = {"DEBUG", "CRIU"})
-    void shouldSuspendAgainWhatItTriedToResume(final ControlInterface by) throws Exception {
-        use(by);
-        final App app = rig.start(2);
-        final ContextRef c = attached(app, 1);
-        assertEquals(0, disable(c));
-        final int before = rig.table.getInt(AmdRig.SUSPENDS) + rig.table.getInt(AmdRig.PAUSES);
-        rig.table.putInt(AmdRig.FAIL, 1);
-        assertEquals(1, enable(c));
-        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
-        assertEquals(0, disable(c));
-        assertTrue(rig.table.getInt(AmdRig.SUSPENDS) + rig.table.getInt(AmdRig.PAUSES) > before);
-        assertTrue(app.standsStill());
-        rig.table.putInt(AmdRig.FAIL, 2);
-        assertEquals(1, enable(c));
-        assertEquals(1, disable(c), "nor could it be resumed then");
-        assertEquals(0, disable(c));
-        assertEquals(0, enable(c));
-        app.mustAdvance("again");
-    }
-
     @ParameterizedTest
     @EnumSource(ControlInterface.class)
     void shouldDisableQueuesThatAreMadeWhileTheProcessIsDisabled(final ControlInterface by) throws Exception {
@@ -212,12 +185,6 @@ class AmdMechanismTest {
         final ContextRef c = attached(app, 1);
         assertEquals(0, disable(c));
         app.more();
-        if (by == ControlInterface.DEBUG) {
-            AmdRig.await("the mechanism tells of the queue", mechanism::changed);
-            final int before = rig.table.getInt(AmdRig.SUSPENDS);
-            assertEquals(0, disable(c));
-            assertTrue(rig.table.getInt(AmdRig.SUSPENDS) > before, "the new queue must be suspended");
-        }
         assertTrue(app.standsStill());
         assertEquals(0, enable(c));
         app.mustAdvance("with both queues");
@@ -263,7 +230,7 @@ class AmdMechanismTest {
         assertTrue(app.standsStill());
     }
 
-    /** What holds after any history: no unbalanced pause (see stop), and every process works once all are enabled. */
+    /** What holds after any history: every process works once all are enabled. */
     @ParameterizedTest
     @EnumSource(ControlInterface.class)
     void shouldKeepItsBooksThroughRandomHistories(final ControlInterface by) throws Exception {
@@ -307,8 +274,6 @@ class AmdMechanismTest {
         for (final App app : apps) {
             app.mustAdvance("at the end");
         }
-        assertEquals(rig.table.getInt(AmdRig.PAUSES) > 0, by == ControlInterface.CRIU);
-        assertEquals(rig.table.getInt(AmdRig.SUSPENDS) > 0, by == ControlInterface.DEBUG);
         assertEquals(rig.table.getInt(AmdRig.HOLDS) > 0, by == ControlInterface.KFD);
         assertEquals(rig.table.getInt(AmdRig.DEACTIVATED) > 0, by == ControlInterface.AGENT);
     }
@@ -370,32 +335,13 @@ class AmdMechanismTest {
     }
 
     @Test
-    void shouldSayWhyAProcessCannotBeSuspendedByTheDebugger() throws Exception {
-        use(ControlInterface.DEBUG);
-        final App app = rig.start(1, AmdRig.GPU_ID, "plain", AmdRig.BUILD.resolve("gpuseg-amd-app"));
-        final ContextRef c = attached(app, 1);
-        assertEquals(1, disable(c));
-        assertTrue(mechanism.lastError().contains("RUNTIME_ENABLE"), mechanism.lastError());
-        app.mustAdvance("refused");
-    }
-
-    @Test
-    void shouldNotPauseThroughADescriptorThatMayBeAnothersAndSayWhy() throws Exception {
-        use(ControlInterface.CRIU);
-        final App app = rig.start(1, AmdRig.GPU_ID, "twice", AmdRig.BUILD.resolve("gpuseg-amd-app"));
-        assertEquals(1, disable(attached(app, 1)));
-        assertTrue(mechanism.lastError().contains("several descriptors"), mechanism.lastError());
-        app.mustAdvance("refused");
-    }
-
-    @Test
     void shouldLeaveCopiesAloneUnlessAllEnginesAreAskedFor() throws Exception {
-        use(ControlInterface.DEBUG);
+        use(ControlInterface.KFD);
         final App app = rig.start(1, AmdRig.GPU_ID, "copies", AmdRig.BUILD.resolve("gpuseg-amd-app"));
         final ContextRef c = attached(app, 1);
         assertEquals(1, ((AmdProcess) c.attachment()).queues().size());
         mechanism.close();
-        mechanism = new AmdMechanism(0, new Protection(Set.of(), true), rig.sysfs(), ControlInterface.DEBUG,
+        mechanism = new AmdMechanism(0, new Protection(Set.of(), true), rig.sysfs(), ControlInterface.KFD,
             PATIENT_MS);
         assertEquals(2, ((AmdProcess) attachment(app)).queues().size());
     }
@@ -405,20 +351,11 @@ class AmdMechanismTest {
     }
 
     @Test
-    void shouldSayThatTheCapabilityIsMissing() throws Exception {
-        use(ControlInterface.CRIU);
-        final ContextRef c = attached(rig.start(1), 1);
-        rig.table.putInt(AmdRig.CRIU_DENIED, 1);
-        assertEquals(1, disable(c));
-        assertTrue(mechanism.lastError().contains("CAP_CHECKPOINT_RESTORE"), mechanism.lastError());
-    }
-
-    @Test
     void shouldAnnounceProcessesThatNobodyAttachedAndNeverTheProtectedOnes() throws Exception {
         use(ControlInterface.KFD);
         final Path xorg = directory.resolve("Xorg");
         Files.copy(AmdRig.BUILD.resolve("gpuseg-amd-app"), xorg);
-        final App display = rig.start(1, AmdRig.GPU_ID, "debug", xorg);
+        final App display = rig.start(1, AmdRig.GPU_ID, "compute", xorg);
         final App early = rig.start(1);
         attached(rig.start(1), 1);
         final List<Integer> found = new CopyOnWriteArrayList<>();
@@ -435,11 +372,9 @@ class AmdMechanismTest {
         final int second = 815;
         rig.gpu(2, second, AmdRig.GFX_90A);
         use(ControlInterface.KFD);
-        final App app = rig.start(1, second, "debug", AmdRig.BUILD.resolve("gpuseg-amd-app"));
+        final App app = rig.start(1, second, "compute", AmdRig.BUILD.resolve("gpuseg-amd-app"));
         final ContextRef c = attached(app, 1);
         assertEquals(0, disable(c));
         app.mustAdvance("on the other GPU");
-        assertThrows(MechanismException.class, () -> rig.mechanism(ControlInterface.CRIU, PATIENT_MS),
-            "a pause would stop it on both");
     }
 }

@@ -38,25 +38,17 @@ final class AmdRig implements AutoCloseable {
     static final Path PRELOAD = BUILD.resolve("libgpuseg-preload.so");
     // struct amd_table
     static final int MINOR = 0;
-    static final int NO_HWS = 4;
-    static final int HOLD_ABI = 8;
-    static final int HOLD_DENIED = 12;
-    static final int HOLD_REFUSED = 16;
-    static final int FAIL = 20;
-    static final int CRIU_DENIED = 24;
-    static final int N_GPUS = 28;
-    static final int GPU_IDS = 32;
-    static final int APPLIES = 48;
-    static final int HOLDS = 52;
-    static final int SUSPENDS = 60;
-    static final int RESUMES = 64;
-    static final int PAUSES = 68;
-    static final int UNPAUSES = 72;
-    static final int UNBALANCED = 76;
-    static final int FOREIGN = 80;
-    static final int UNTRACED = 84;
-    static final int KICKS = 88;
-    static final int DEACTIVATED = 92;
+    static final int HOLD_ABI = 4;
+    static final int HOLD_DENIED = 8;
+    static final int HOLD_REFUSED = 12;
+    static final int FAIL = 16;
+    static final int N_GPUS = 20;
+    static final int GPU_IDS = 24;
+    static final int APPLIES = 40;
+    static final int HOLDS = 44;
+    static final int FOREIGN = 52;
+    static final int KICKS = 56;
+    static final int DEACTIVATED = 60;
     /** Orders to an application. */
     static final int MAKE = 1;
     static final int RESUME = 2;
@@ -201,7 +193,6 @@ final class AmdRig implements AutoCloseable {
         final Path at = directory.resolve("sys/module/amdgpu/parameters");
         Files.createDirectories(at);
         Files.writeString(at.resolve("sched_policy"), value + "\n");
-        table.putInt(NO_HWS, value == 2 ? 1 : 0);
     }
 
     /** Every change takes so long, and means what it means in the mode. */
@@ -259,7 +250,7 @@ final class AmdRig implements AutoCloseable {
     }
 
     App start(final int queues) throws Exception {
-        return start(queues, GPU_ID, "debug", BUILD.resolve("gpuseg-amd-app"));
+        return start(queues, GPU_ID, "compute", BUILD.resolve("gpuseg-amd-app"));
     }
 
     App start(final int queues, final int gpuId, final String kind, final Path program) throws Exception {

@@ -63,44 +63,11 @@ class AmdSurveyTest {
     }
 
     @Test
-    void shouldChooseTheDebuggersSuspendWithoutThePatch() {
+    void shouldLeaveItToTheApplicationsWithoutThePatch() {
         rig.table.putInt(AmdRig.HOLD_ABI, 0);
-        assertEquals(ControlInterface.DEBUG, chosen());
-        says("by debug", "better interfaces are not usable: kfd: /dev/gpuseg-kfd is missing; patch the kernel");
-    }
-
-    @Test
-    void shouldChooseTheCheckpointsPauseOnAnOldKernel() {
-        rig.table.putInt(AmdRig.HOLD_ABI, 0);
-        rig.table.putInt(AmdRig.MINOR, 11);
-        assertEquals(ControlInterface.CRIU, chosen());
-        says("by criu", "debug: KFD 1.13 is needed (Linux 6.5), this one is 1.11");
-    }
-
-    @Test
-    void shouldChooseTheCheckpointsPauseInModeNoHws() throws Exception {
-        rig.table.putInt(AmdRig.HOLD_ABI, 0);
-        rig.policy(2);
-        assertEquals(ControlInterface.CRIU, chosen());
-        says("no-hws", "debug: DBG_TRAP is refused in mode NO_HWS");
-    }
-
-    @Test
-    void shouldLeaveItToTheApplicationsOnAnOlderKernelStill() {
-        rig.table.putInt(AmdRig.HOLD_ABI, 0);
-        rig.table.putInt(AmdRig.MINOR, 6);
         assertEquals(ControlInterface.AGENT, chosen());
         says("by agent, UPDATE_QUEUE inside the applications that run with libgpuseg-preload.so, level 3",
-            "criu: KFD 1.7 is needed (Linux 5.18), this one is 1.6");
-    }
-
-    @Test
-    void shouldRefuseThePauseOnAMachineWithSeveralGpus() throws Exception {
-        rig.table.putInt(AmdRig.HOLD_ABI, 0);
-        rig.table.putInt(AmdRig.MINOR, 11);
-        rig.gpu(2, 12, AmdRig.GFX_90A);
-        assertEquals(ControlInterface.AGENT, chosen());
-        says("criu: it pauses a process on all GPUs at once, and this machine has 2");
+            "better interfaces are not usable: kfd: /dev/gpuseg-kfd is missing; patch the kernel");
     }
 
     @Test
@@ -123,7 +90,7 @@ class AmdSurveyTest {
     @Test
     void shouldChooseAnotherInterfaceWhereTheDeviceIsDeniedOrOfAnotherVersion() {
         rig.table.putInt(AmdRig.HOLD_DENIED, 1);
-        assertEquals(ControlInterface.DEBUG, chosen());
+        assertEquals(ControlInterface.AGENT, chosen());
         says("cannot be opened (errno 1); run as root");
         rig.table.putInt(AmdRig.HOLD_DENIED, 0);
         rig.table.putInt(AmdRig.HOLD_ABI, 2);
@@ -138,7 +105,7 @@ class AmdSurveyTest {
         rig.table.putInt(AmdRig.HOLD_ABI, 0);
         rig.gpu(1, AmdRig.GPU_ID, 80_002);
         assertEquals(AmdSysfs.Mode.NO_HWS, rig.sysfs().gpus().get(0).mode(), "Tonga, whatever the parameter says");
-        says("by criu", "level 2");
+        says("by agent", "level 2");
         assertEquals(2, AmdSurvey.verdict(rig.sysfs()).level());
     }
 
