@@ -69,8 +69,8 @@ public final class PolicySource implements AutoCloseable {
     }
 
     /**
-     * As {@link #open}, for a process that obeys a file of its administrator: it takes no jar that a user other than root
-     * and its own could write or replace.
+     * As {@link #open}, for a process that obeys a file of its administrator: it takes no jar that a user other than
+     * root and its own could write or replace.
      *
      * @param file the jar
      * @return the open source

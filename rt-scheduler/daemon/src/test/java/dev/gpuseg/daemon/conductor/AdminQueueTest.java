@@ -19,8 +19,8 @@ class AdminQueueTest {
     private long correlation;
 
     private AdminQueue.Waiting command(final int uid, final String json) {
-        return new AdminQueue.Waiting(++correlation, new Connection(1, null, new PeerProcess(new PeerCredentials(1, uid, 1), List.of(),
-            null, false), uid), json);
+        final PeerProcess peer = new PeerProcess(new PeerCredentials(1, uid, 1), List.of(), null, false);
+        return new AdminQueue.Waiting(++correlation, new Connection(1, null, peer, uid), json);
     }
 
     @Test

@@ -19,8 +19,8 @@ class UnreadRepliesTest {
     private final List<Connection> all = new ArrayList<>();
 
     private Connection connection(final int uid, final int mebibytes) {
-        final Connection made = new Connection(all.size() + 1, null, new PeerProcess(new PeerCredentials(1, uid, uid), List.of(),
-            null, false), uid);
+        final Connection made = new Connection(all.size() + 1, null,
+            new PeerProcess(new PeerCredentials(1, uid, uid), List.of(), null, false), uid);
         all.add(made);
         for (int i = 0; i < mebibytes; i++) {
             unread.add(made, MIB);
