@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
@@ -37,7 +38,7 @@ public final class GpuBench implements AutoCloseable {
      * @param strategies in the order of the table
      * @param idle       of the daemon's dispatcher
      * @param user       of the best-effort processes; -1 = this one
-     * @param python     interpreter of the PyTorch scenario
+     * @param python     interpreter of the PyTorch scenarios
      * @param settleMs   after the start of a daemon
      * @param samples    directory for samples, or null: they are not kept
      */
@@ -182,8 +183,11 @@ public final class GpuBench implements AutoCloseable {
     Daemon startDaemon(final List<String> options) throws InterruptedException {
         final Path directory = root.resolve("run-" + daemons++);
         final List<String> arguments = new ArrayList<>(List.of("--dir", directory.toString(), "--policy", "fp",
-            "--mechanism", "nvidia", "--idle", plan.idle()));
+            "--idle", plan.idle()));
         arguments.addAll(options);
+        if (!options.contains("--mechanism")) {
+            arguments.addAll(List.of("--mechanism", "nvidia"));
+        }
         final Child daemon = Child.start("gpuseg run", JavaCommand.daemon(arguments),
             directory.resolveSibling(directory.getFileName() + "-errors"));
         try {
@@ -207,6 +211,16 @@ public final class GpuBench implements AutoCloseable {
     static List<String> pages(final List<CudaBench.Other> running) {
         return running.isEmpty() ? List.of()
             : List.of("--pages", running.stream().map(o -> o.file().toString()).collect(Collectors.joining(",")));
+    }
+
+    /** Puts {@code gpuseg exec} before a command; the task is called so. */
+    static List<String> exec(final String task, final List<String> options, final List<String> command) {
+        final List<String> all = new ArrayList<>(List.of(NativePrograms.ofClientLibrary("gpuseg-exec").toString(),
+            "--name", task));
+        all.addAll(options);
+        all.add("--");
+        all.addAll(command);
+        return all;
     }
 
     /** Puts the directory of a daemon before a command. */

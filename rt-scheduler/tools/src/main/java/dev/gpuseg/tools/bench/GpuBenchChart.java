@@ -214,6 +214,10 @@ public final class GpuBenchChart {
                     scenario.path("kernel_ms").asDouble(), processes, scenario.path("other_kernel_ms").asDouble());
             case "pytorch":
                 return "ResNet-50 inference against " + others + " trainings";
+            case "pytorch-eager":
+                return "Vision transformer, eager, against " + others + " trainings";
+            case "pytorch-decode":
+                return "Decoder, token by token, against " + others + " trainings";
             default:
                 return String.format(Locale.ROOT, "%s ms kernel against %s with endless %s ms kernels",
                     scenario.path("kernel_ms").asText(), processes, scenario.path("other_kernel_ms").asText());

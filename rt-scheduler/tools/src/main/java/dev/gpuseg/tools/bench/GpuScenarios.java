@@ -18,6 +18,9 @@ public final class GpuScenarios {
     private static final double PERIODIC_MS = 5;
     private static final double PERIODIC_PERIOD_MS = 33.333;
     private static final int PERIODIC_FACTOR = 3;
+    private static final int CNN_PERIOD_MS = 20;
+    private static final int VIT_PERIOD_MS = 30;
+    private static final int LLM_PERIOD_MS = 100;
     private static final Set<GpuStrategy> SHORT_STRATEGIES = EnumSet.of(GpuStrategy.NONE, GpuStrategy.BARE_BLOCKING,
         GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC);
 
@@ -33,13 +36,13 @@ public final class GpuScenarios {
      * @param strategies in the order of the table; a scenario leaves out those that say nothing in it
      * @return long kernels with every strategy; kernels shorter than a time slice; two real-time processes; segments
      *     back to back; a control loop and a camera that are anticipated; what a switch of contexts costs; a task
-     *     that does not keep to its period; a robot; ResNet-50; two GPUs
+     *     that does not keep to its period; a robot; PyTorch programs as users write them; two GPUs
      */
     public static List<GpuScenario> all(final double kernelMs, final double otherMs, final List<Integer> others,
         final List<GpuStrategy> strategies) {
         return List.of(
             new LoadScenario("long", kernelMs, otherMs, others,
-                strategies.stream().filter(s -> s != GpuStrategy.ALL_OFF).toList()),
+                strategies.stream().filter(s -> s != GpuStrategy.ALL_OFF && s != GpuStrategy.HELD).toList()),
             new LoadScenario("short", SHORT_MS, SHORT_OTHER_MS, List.of(SHORT_OTHERS),
                 strategies.stream().filter(SHORT_STRATEGIES::contains).toList()),
             new LevelsScenario(), new BurstScenario(),
@@ -47,7 +50,9 @@ public final class GpuScenarios {
                 CONTROL_FACTOR), List.of(CONTROL_OTHER_MS, SHORT_OTHER_MS)),
             new PeriodicScenario(new PeriodicJob("periodic", PERIODIC_MS, 1, PERIODIC_PERIOD_MS, PERIODIC_FACTOR),
                 List.of(CONTROL_OTHER_MS)),
-            new SwitchScenario(), new DisturbScenario(), new RobotScenario(), new TorchScenario(),
+            new SwitchScenario(), new DisturbScenario(), new RobotScenario(),
+            new TorchScenario("pytorch", "cnn", CNN_PERIOD_MS), new TorchScenario("pytorch-eager", "vit",
+                VIT_PERIOD_MS), new TorchScenario("pytorch-decode", "llm", LLM_PERIOD_MS),
             new GpusScenario(kernelMs, otherMs));
     }
 

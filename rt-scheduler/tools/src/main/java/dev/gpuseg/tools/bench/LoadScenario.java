@@ -96,7 +96,8 @@ record LoadScenario(String name, double kernelMs, double otherMs, List<Integer> 
                             .collect(Collectors.joining(","))));
                     }
                     command.addAll(s.options());
-                    final ObjectNode measured = bench.measured(cellName, command, started);
+                    final ObjectNode measured = bench.measured(cellName, s != GpuStrategy.EXEC ? command
+                        : GpuBench.exec(cellName, List.of("--priority", "80"), command), started);
                     GpuBench.compare(measured, alone, rate);
                     return measured.put("others_wrong", running.stream().mapToLong(CudaBench.Other::wrong).sum());
                 });

@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.bench;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.TimeoutException;
 
-/** ResNet-50 inference against trainings, with the PyTorch programs of {@code segment-api/examples/cuda}. */
-final class TorchScenario implements GpuScenario {
-    private static final int TRAININGS = 3;
-    private static final String TRAINING_S = "600";
-    private static final List<GpuStrategy> STRATEGIES =
-        List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC);
+/**
+ * A PyTorch program as users write it, beside three trainings: by the driver alone, marked by hand, and under
+ * {@code gpuseg exec}. Under {@code exec} also without trainings: what that costs. In every cell the program must
+ * compute what it computes alone.
+ *
+ * @param name     of the scenario
+ * @param program  of {@code rt-scheduler/native/gpu-bench/workload.py}
+ * @param periodMs of its jobs
+ */
+record TorchScenario(String name, String program, int periodMs) implements GpuScenario {
+    private static final List<String> TRAININGS = List.of("train-cnn", "train-vit", "train-llm");
+    private static final List<String> REAL_TIME = List.of("--priority", "80");
+    private static final List<String> BEST_EFFORT = List.of("--best-effort");
+    private static final String MARKS = "--marks";
 
-    @Override
-    public String name() {
-        return "pytorch";
+    /** The trainings, and what they do undisturbed. */
+    private record Load(List<CudaBench.Other> running, double perNs) {
+        static final Load NONE = new Load(List.of(), 0);
     }
 
     /** Why it cannot run here, or empty. */
@@ -27,12 +35,12 @@ final class TorchScenario implements GpuScenario {
         final CudaBench.Answer answer;
         try {
             answer = bench.cuda().answer("python", List.of(bench.plan().python(), "-c",
-                "import torch, torchvision; print('CUDA ' + str(torch.cuda.is_available()))"));
+                "import torch; print('CUDA ' + str(torch.cuda.is_available()))"));
         } catch (final IllegalStateException e) {
             return e.getMessage();
         }
         if (answer.status() != 0) {
-            return bench.plan().python() + " has no torch and torchvision; install them or name another --python";
+            return bench.plan().python() + " has no torch; install it or name another --python";
         }
         return answer.lastLine().equals("CUDA True") ? "" : "torch of " + bench.plan().python() + " finds no GPU";
     }
@@ -45,59 +53,101 @@ final class TorchScenario implements GpuScenario {
             into.put("not_run", obstacle);
             return;
         }
-        final ObjectNode alone = bench.measured("pytorch-alone", inference(bench, List.of("--plain")), null);
-        into.set("alone", alone);
-        final ArrayNode cells = into.putArray("cells");
+        final List<GpuStrategy> chosen = bench.plan().strategies();
+        into.put("program", program).put("period_ms", periodMs);
+        into.set("alone", bench.measured(name + "-alone", workload(bench), null));
+        into.putArray("cells");
+        if (chosen.contains(GpuStrategy.EXEC)) {
+            try (GpuBench.Daemon daemon = bench.startDaemon(GpuStrategy.EXEC.daemonOptions())) {
+                underExec(bench, into, daemon, GpuStrategy.EXEC.title(), REAL_TIME, Load.NONE);
+            }
+        }
+        beside(bench, into, null, load -> {
+            if (chosen.contains(GpuStrategy.NONE)) {
+                cell(bench, into, null, GpuStrategy.NONE.title(), workload(bench), load);
+            }
+            if (chosen.contains(GpuStrategy.OPTIMISTIC) || chosen.contains(GpuStrategy.EXEC)) {
+                try (GpuBench.Daemon daemon = bench.startDaemon(List.of())) {
+                    byDaemon(bench, into, daemon, load);
+                }
+            }
+        });
+        if (chosen.contains(GpuStrategy.HELD)) {   // only launches under exec can be held
+            try (GpuBench.Daemon daemon = bench.startDaemon(GpuStrategy.HELD.daemonOptions())) {
+                beside(bench, into, daemon,
+                    load -> underExec(bench, into, daemon, GpuStrategy.HELD.title(), REAL_TIME, load));
+            }
+        }
+    }
+
+    private void byDaemon(final GpuBench bench, final ObjectNode into, final GpuBench.Daemon daemon, final Load load)
+        throws IOException, InterruptedException {
+        if (bench.plan().strategies().contains(GpuStrategy.OPTIMISTIC)) {
+            final List<String> marked = workload(bench);
+            marked.add(MARKS);
+            cell(bench, into, daemon, GpuStrategy.OPTIMISTIC.title(), marked, load);
+        }
+        if (bench.plan().strategies().contains(GpuStrategy.EXEC)) {
+            underExec(bench, into, daemon, GpuStrategy.EXEC.title(), REAL_TIME, load);
+            final List<String> declared = new ArrayList<>(REAL_TIME);
+            declared.addAll(List.of("--period", periodMs + "ms"));
+            underExec(bench, into, daemon, GpuStrategy.EXEC.title() + ", period declared", declared, load);
+        }
+    }
+
+    /** What is measured beside trainings. */
+    private interface Beside {
+        void run(Load load) throws IOException, InterruptedException, TimeoutException;
+    }
+
+    /** Runs the trainings meanwhile; under {@code exec} if there is a daemon. */
+    private void beside(final GpuBench bench, final ObjectNode into, final GpuBench.Daemon daemon, final Beside body)
+        throws IOException, InterruptedException, TimeoutException {
         final List<CudaBench.Other> trainings = new ArrayList<>();
         try {
-            for (int i = 0; i < TRAININGS; i++) {
-                trainings.add(bench.cuda().startCounting("training-" + i, bench.plan().user(),
-                    page -> List.of(bench.plan().python(), example("resnet_training.py"), "--page", page.toString(),
-                        TRAINING_S)));
+            for (final String training : TRAININGS) {
+                trainings.add(bench.cuda().startCounting(name + "-" + training, bench.plan().user(), page -> {
+                    final List<String> command = List.of(bench.plan().python(), file(), training, "--page",
+                        page.toString());
+                    return daemon == null ? command
+                        : GpuBench.in(daemon, GpuBench.exec(training, BEST_EFFORT, command));
+                }));
             }
-            bench.watch(trainings, into, running -> {
-                final double rate = bench.undisturbedPerNs(running);
-                for (final GpuStrategy s : STRATEGIES) {
-                    if (bench.plan().strategies().contains(s)) {
-                        bench.cell(s.title(), TRAININGS, cells,
-                            () -> against(bench, s, running, rate, alone));
-                    }
-                }
-            });
+            bench.watch(trainings, into, running -> body.run(new Load(running, bench.undisturbedPerNs(running))));
         } finally {
             CudaBench.close(trainings);
         }
     }
 
-    private static ObjectNode against(final GpuBench bench, final GpuStrategy s, final List<CudaBench.Other> running,
-        final double rate, final ObjectNode alone) throws IOException, InterruptedException, TimeoutException {
-        try (GpuBench.Daemon daemon = s.needsDaemon() ? bench.startDaemon(s.daemonOptions()) : null) {
-            final List<String> options = new ArrayList<>(GpuBench.pages(running));
-            if (daemon == null) {
-                options.add("--plain");
+    private void underExec(final GpuBench bench, final ObjectNode into, final GpuBench.Daemon daemon,
+        final String title, final List<String> options, final Load load) throws IOException, InterruptedException {
+        cell(bench, into, daemon, title, GpuBench.exec(program, options, workload(bench)), load);
+    }
+
+    private void cell(final GpuBench bench, final ObjectNode into, final GpuBench.Daemon daemon, final String title,
+        final List<String> command, final Load load) throws IOException, InterruptedException {
+        final ArrayNode cells = into.withArray("cells");
+        final JsonNode alone = into.path("alone");
+        final List<String> all = new ArrayList<>(command);
+        all.addAll(GpuBench.pages(load.running()));
+        bench.cell(title, load.running().size(), cells, () -> {
+            final ObjectNode cell = bench.measured(name + "-" + cells.size(), all, daemon);
+            GpuBench.compare(cell, alone, load.perNs());
+            if (!cell.path("digest").equals(alone.path("digest"))) {
+                cell.put("wrong", cell.path("wrong").asLong() + 1);
             }
-            final ObjectNode cell =
-                bench.measured("pytorch-" + s.name().toLowerCase(Locale.ROOT), inference(bench, options), daemon);
-            GpuBench.compare(cell, alone, rate);
-            return cell.put("others_wrong", running.stream().mapToLong(CudaBench.Other::wrong).sum());
-        }
+            return cell.put("others_wrong", load.running().stream().mapToLong(CudaBench.Other::wrong).sum());
+        });
     }
 
-    private static List<String> inference(final GpuBench bench, final List<String> options) {
-        final Path api = Path.of(root(), "segment-api");
-        final List<String> command = new ArrayList<>(List.of("env", "PYTHONPATH=" + api.resolve("python"),
-            "GPUSEG_LIBRARY=" + api.resolve("build/libgpuseg.so.0"), bench.plan().python(),
-            example("resnet_inference.py"), Integer.toString(bench.plan().jobs()), "--json"));
-        command.addAll(options);
-        return command;
+    private List<String> workload(final GpuBench bench) {
+        return new ArrayList<>(List.of(bench.plan().python(), file(), program, "--jobs",
+            Integer.toString(bench.plan().jobs()), "--period", Integer.toString(periodMs)));
     }
 
-    private static String root() {
+    /** The programs. */
+    static String file() {
         final String root = System.getProperty("gpuseg.root", "");
-        return root.isEmpty() ? "." : root;
-    }
-
-    private static String example(final String name) {
-        return Path.of(root(), "segment-api", "examples", "cuda", name).toString();
+        return Path.of(root.isEmpty() ? "." : root, "rt-scheduler", "native", "gpu-bench", "workload.py").toString();
     }
 }

@@ -45,8 +45,8 @@ final class BenchGpuCommand implements Callable<Integer> {
     private boolean json;
 
     @Option(names = "--scenarios", paramLabel = "NAME", split = ",", completionCandidates = Scenarios.class,
-        description = "Any of ${COMPLETION-CANDIDATES} (default: all; pytorch is left out without torch, gpus with a "
-            + "single GPU).")
+        description = "Any of ${COMPLETION-CANDIDATES} (default: all; those of PyTorch are left out without torch, "
+            + "gpus with a single GPU).")
     private List<String> scenarios;
 
     /** For completion and help. */
@@ -73,10 +73,10 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     @Option(names = "--strategies", paramLabel = "NAME", split = ",",
         description = "Any of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the other processes, "
-            + "and OPTIMISTIC_SLICE, which gains nothing over OPTIMISTIC).")
+            + "OPTIMISTIC_SLICE, which gains nothing over OPTIMISTIC, and HELD).")
     private List<GpuStrategy> strategies = List.of(GpuStrategy.NONE, GpuStrategy.SLICE, GpuStrategy.SLICES,
         GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
-        GpuStrategy.HINT, GpuStrategy.ALL_OFF);
+        GpuStrategy.HINT, GpuStrategy.ALL_OFF, GpuStrategy.EXEC);
 
     @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
         description = "The strategy that is compared with the goals (default: ${DEFAULT-VALUE}).")
@@ -116,7 +116,7 @@ final class BenchGpuCommand implements Callable<Integer> {
     private int settleMs;
 
     @Option(names = "--python", paramLabel = "PROGRAM", defaultValue = "python3",
-        description = "Interpreter with torch and torchvision (default: ${DEFAULT-VALUE}).")
+        description = "Interpreter with torch (default: ${DEFAULT-VALUE}).")
     private String python;
 
     @Override

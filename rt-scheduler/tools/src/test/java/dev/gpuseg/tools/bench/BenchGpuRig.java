@@ -41,6 +41,7 @@ abstract class BenchGpuRig {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Path BUILD =
         Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();
+    private static final Path EXEC = BUILD.resolve("../../../segment-api/build/gpuseg-exec").normalize();
     static final Path FAKE = BUILD.resolve("libgpuseg-rm-fake.so");
 
     /** With it a process is known after some hundred questions instead of thousands. */
@@ -49,40 +50,51 @@ abstract class BenchGpuRig {
     /** What is measured in five seconds of load: the stand-in's kernels take a nanosecond for each iteration. */
     private static final String CALIBRATED = "[ \"$1\" != --calibrate ] || exec echo 1.000000000\n";
 
-    /** What the bench expects of the PyTorch programs: their arguments, their page, their last line. */
+    /**
+     * What the bench expects of workload.py: its arguments, its page, its last line. Alone a job takes 1 us, beside
+     * trainings 3 us, 2 us under exec, 1 us with marks. What it computed under exec differs if the file wrong is there.
+     */
     private static final String PYTHON = """
         #!/bin/sh
-        case "$1" in
-        -c) echo "CUDA True" ;;
-        *resnet_training.py)
-            [ "$2" = --page ] || exit 9
-            printf '\\005' | dd of="$3" bs=1 seek=16 conv=notrunc 2> /dev/null
-            printf '\\001' | dd of="$3" bs=1 seek=4 conv=notrunc 2> /dev/null
-            while [ "$(dd if="$3" bs=1 skip=8 count=1 2> /dev/null | od -An -tu1 | tr -d ' ')" = 0 ]; do
+        [ "$1" != -c ] || exec echo "CUDA True"
+        case "$1" in */native/gpu-bench/workload.py) program="$2" ;; *) exit 7 ;; esac
+        shift 2
+        how=none digest=same ns=1000
+        while [ $# -gt 0 ]; do
+            case "$1" in
+            --page) page="$2"; shift ;;
+            --jobs) jobs="$2"; shift ;;
+            --period) shift ;;
+            --pages) ns=3000; shift ;;
+            --samples) samples="$2"; shift ;;
+            --marks) how=marks ;;
+            *) exit 9 ;;
+            esac
+            shift
+        done
+        if [ -n "$page" ]; then
+            case "$program" in train-*) ;; *) exit 6 ;; esac
+            printf '\\005' | dd of="$page" bs=1 seek=16 conv=notrunc 2> /dev/null
+            printf '\\001' | dd of="$page" bs=1 seek=4 conv=notrunc 2> /dev/null
+            while [ "$(dd if="$page" bs=1 skip=8 count=1 2> /dev/null | od -An -tu1 | tr -d ' ')" = 0 ]; do
                 sleep 0.05
             done
-            ;;
-        *resnet_inference.py)
-            jobs="$2"
+            exit 0
+        fi
+        if [ -n "$GPUSEG_EXEC_NAME" ]; then
+            [ "$GPUSEG_EXEC_NAME $GPUSEG_EXEC_PRIORITY" = "$program 80" ] && [ -d "$GPUSEG_DIR" ] || exit 8
+            [ $ns = 1000 ] || ns=2000
+            [ ! -e "${0%/*}/wrong" ] || digest=other
+        elif [ $how = marks ]; then
+            [ -d "$GPUSEG_DIR" ] || exit 8
             ns=1000
-            mode=segment
-            while [ $# -gt 0 ]; do
-                case "$1" in
-                --plain) mode=plain; ns=3000 ;;
-                --samples) samples="$2" ;;
-                esac
-                shift
-            done
-            [ $mode = plain ] || [ -d "$GPUSEG_DIR" ] || exit 8
-            echo response_ns > "$samples"
-            i=0
-            while [ $i -lt "$jobs" ]; do echo $ns >> "$samples"; i=$((i + 1)); done
-            f="{\\"min\\":$ns,\\"p50\\":$ns,\\"p95\\":$ns,\\"p99\\":$ns,\\"max\\":$ns}"
-            echo "{\\"mode\\":\\"$mode\\",\\"jobs\\":$jobs,\\"wrong\\":0,\\"loop_ns\\":9000000,\\"windows_ns\\":1000,"\\
-        "\\"other_kernels\\":1,\\"response_ns\\":$f}"
-            ;;
-        *) exit 7 ;;
-        esac
+        fi
+        echo response_ns > "$samples"
+        i=0
+        while [ $i -lt "$jobs" ]; do echo $ns >> "$samples"; i=$((i + 1)); done
+        f="{\\"min\\":$ns,\\"p50\\":$ns,\\"p95\\":$ns,\\"p99\\":$ns,\\"max\\":$ns}"
+        echo "{\\"mode\\":\\"$how\\",\\"jobs\\":$jobs,\\"wrong\\":0,\\"loop_ns\\":9000000,\\"windows_ns\\":1000,"\\
+        "\\"other_kernels\\":1,\\"digest\\":\\"$digest\\",\\"response_ns\\":$f}"
         """;
 
     private Path root;
@@ -90,14 +102,15 @@ abstract class BenchGpuRig {
 
     @BeforeEach
     void start() throws IOException {
-        assumeTrue(Files.exists(FAKE) && Files.exists(BUILD.resolve("standin/gpuseg-bench-rt")),
-            "the stand-ins are not built: make -C rt-scheduler/native");
+        assumeTrue(Files.exists(FAKE) && Files.exists(BUILD.resolve("standin/gpuseg-bench-rt")) && Files.exists(EXEC),
+            "the stand-ins or gpuseg-exec are not built: make -C segment-api, make -C rt-scheduler/native");
         root = Files.createTempDirectory(Path.of("/dev/shm"), "gpuseg-test-bench-");
         startStandin(1);
         Files.createDirectory(programs());
         for (final String name : List.of("gpuseg-watchdog", "standin/gpuseg-bench-rt", "standin/gpuseg-bench-be")) {
             program(name, name.endsWith("-rt") ? CALIBRATED : "");
         }
+        script(programs().resolve("gpuseg-exec"), "#!/bin/sh\nexec " + EXEC + " \"$@\"\n");
         Files.writeString(settings(), "warm-up: false\n");
         final Path path = Files.createDirectory(root.resolve("path"));
         script(path.resolve("nvidia-smi"), "#!/bin/sh\necho 'Stand-in GPU, 0.0, 1000 MHz, 500 MHz, 30'\n");

@@ -21,19 +21,22 @@ class BenchGpuTest extends BenchGpuRig {
     void shouldMeasureEveryScenarioJudgeTheGoalsAndRecordTheRun() throws Exception {
         calibrateAsOnAGpu();
         final Ended run = bench(PATIENT, List.of(), "--scenarios", "long,levels,burst,pytorch", "--others", "3",
-            "--kernel", "2", "--other-kernel", "3", "--strategies", "NONE,BARE_BLOCKING,BLOCKING,OPTIMISTIC,HINT",
-            "--python", "python-standin", "--require-goals");
+            "--kernel", "2", "--other-kernel", "3", "--strategies", "NONE,BARE_BLOCKING,BLOCKING,OPTIMISTIC,HINT,"
+            + "EXEC,HELD", "--python", "python-standin", "--require-goals");
         final JsonNode result = results();
         final String all = run.said() + "\n" + result.toPrettyString();
         assertTrue(result.path("simulated").asBoolean(), "what a stand-in gave is labelled so");
         final JsonNode scenarios = result.path("scenarios");
         assertEquals(List.of("long", "levels", "burst", "pytorch"), names(scenarios));
         assertEquals(List.of("default", "bare calls, blocking", "interrupt, blocking", "interrupt, optimistic",
-            "interrupt, hint 2 ms ahead"), strategies(scenarios.path("long")), all);
+            "interrupt, hint 2 ms ahead", "under exec"), strategies(scenarios.path("long")), all);
         assertEquals(List.of("default", "interrupt, optimistic", "interrupt, blocking"),
             strategies(scenarios.path("levels")));
         assertEquals(List.of("default", "interrupt, optimistic"), strategies(scenarios.path("burst")));
-        assertEquals(List.of("default", "interrupt, optimistic"), strategies(scenarios.path("pytorch")));
+        final JsonNode pytorch = scenarios.path("pytorch");
+        assertEquals(List.of("under exec", "default", "interrupt, optimistic", "under exec",
+            "under exec, period declared", "launches held"), strategies(pytorch), all);
+        assertEquals(List.of("0 1.0", "3 3.0", "3 1.0", "3 2.0", "3 2.0", "3 2.0"), ratios(pytorch), all);
         for (final JsonNode scenario : scenarios) {
             for (final JsonNode cell : scenario.path("cells")) {
                 assertTrue(cell.has("response_ns") || cell.has("not_run"), () -> cell + "\n" + all);
@@ -91,6 +94,28 @@ class BenchGpuTest extends BenchGpuRig {
         assertTrue(scenarios.path("short").path("alone").path("wrong").asLong() > 0, run.said());
         assertTrue(scenarios.path("pytorch").path("not_run").asText().contains("torch"), run.said());
         assertFalse(scenarios.path("pytorch").has("cells"));
+    }
+
+    @Test
+    void shouldFailWhereAProgramComputesSomethingElseUnderExec() throws Exception {
+        script(root().resolve("path/wrong"), "");
+        final Ended run = bench("--scenarios", "pytorch-eager", "--strategies", "OPTIMISTIC,EXEC",
+            "--python", "python-standin");
+        assertEquals(ExitCode.FAILURE, run.status(), run.said());
+        final JsonNode scenario = results().path("scenarios").path("pytorch-eager");
+        assertEquals(List.of("under exec", "interrupt, optimistic", "under exec", "under exec, period declared"),
+            strategies(scenario), run.said());
+        for (final JsonNode cell : scenario.path("cells")) {
+            final boolean exec = cell.path("strategy").asText().startsWith("under exec");
+            assertEquals(exec ? 1 : 0, cell.path("wrong").asInt(), cell.toString());
+        }
+        assertEquals(0, scenario.path("alone").path("wrong").asInt(-1), run.said());
+    }
+
+    /** Of each cell: processes beside it, p99 divided by that alone. */
+    private static List<String> ratios(final JsonNode scenario) {
+        return StreamSupport.stream(scenario.path("cells").spliterator(), false)
+            .map(cell -> cell.path("others").asText() + " " + cell.path("p99_to_alone").asText()).toList();
     }
 
     private static List<String> names(final JsonNode node) {

@@ -157,7 +157,7 @@ class RecordedRunsTest {
         throw new AssertionError("no strategy \"" + title + "\"");
     }
 
-    private static void assertFigures(final Path samples, final JsonNode cell) throws IOException {
+    static void assertFigures(final Path samples, final JsonNode cell) throws IOException {
         final List<String> lines = Files.readAllLines(samples);
         final String[] columns = lines.get(0).split(",");
         assertEquals(cell.path("jobs").asInt(), lines.size() - 1, () -> samples + ": jobs");
