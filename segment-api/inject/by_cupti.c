@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* by_cupti.c - follow calls by CUPTI's callbacks, or count those that the preloaded wrappers do not see. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "../src/internal.h"
@@ -116,19 +115,6 @@ void cupti_say_what_passed_by(void)
 
 /* ---- subscribing ---- */
 
-/* For measurements: with GPUSEG_EXEC_FOLLOW=cuGraphLaunch,cuCtx only functions that begin so; "none": no function. */
-static bool listed(const char *name, const char *list)
-{
-	for (const char *item = list; item && *item;) {
-		const size_t length = strcspn(item, ",");
-
-		if (length && strncmp(name, item, length) == 0)
-			return true;
-		item += length + (item[length] == ',');
-	}
-	return !list || !*list;
-}
-
 static const struct function *function_named(const char *name)
 {
 	for (size_t i = 0; i < FUNCTION_COUNT; i++) {
@@ -140,7 +126,6 @@ static const struct function *function_named(const char *name)
 
 static bool subscribe(cupti_callback callback, const void *user)
 {
-	const char *list = secure_getenv("GPUSEG_EXEC_FOLLOW");
 	int result = inject.cupti.cuptiSubscribe(&inject.subscriber, callback, (void *)(uintptr_t)user);
 	unsigned int enabled = 0, launches = 0;
 
@@ -154,8 +139,7 @@ static bool subscribe(cupti_callback callback, const void *user)
 	for (uint32_t id = 1; id < IDS_MAX; id++) {
 		const char *name;
 
-		if (inject.cupti.cuptiGetCallbackName(CUPTI_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS || !name ||
-		    !listed(name, list))
+		if (inject.cupti.cuptiGetCallbackName(CUPTI_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS || !name)
 			continue;
 		followed[id] = function_named(name);
 		if (!followed[id])
@@ -168,7 +152,7 @@ static bool subscribe(cupti_callback callback, const void *user)
 		enabled++;
 		launches += followed[id]->kind == LAUNCH_KERNEL || followed[id]->kind == LAUNCH_EX;
 	}
-	if (!launches && !list) {
+	if (!launches) {
 		inject.cupti.cuptiUnsubscribe(inject.subscriber);
 		say("libcupti knows no launch of a kernel; runs unmanaged");
 		return false;
