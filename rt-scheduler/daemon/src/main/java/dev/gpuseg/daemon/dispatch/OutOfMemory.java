@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
-import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 
 /**
@@ -22,10 +21,14 @@ public final class OutOfMemory {
     /**
      * Whether the memory of this machine, or of its control group, suffices for a daemon.
      *
-     * @return one line; empty if it does
+     * @return one line; empty if it does, or if the JVM does not say how much there is
      */
     public static String warning() {
-        return warning(ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getTotalMemorySize());
+        try {
+            return warning(Memory.totalBytes());
+        } catch (final NoClassDefFoundError e) {
+            return "";   // a runtime image without jdk.management
+        }
     }
 
     static String warning(final long totalBytes) {
@@ -47,6 +50,14 @@ public final class OutOfMemory {
             } finally {
                 Runtime.getRuntime().halt(STATUS);   // also if there is no memory for the words
             }
+        }
+    }
+
+    /** Loaded only where its types exist. */
+    private static final class Memory {
+        static long totalBytes() {
+            return ManagementFactory.getPlatformMXBean(com.sun.management.OperatingSystemMXBean.class)
+                .getTotalMemorySize();
         }
     }
 
