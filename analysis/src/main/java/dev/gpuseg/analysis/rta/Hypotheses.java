@@ -105,8 +105,8 @@ public final class Hypotheses {
             case M8 -> boost(analysis, set, boosted);
             case M10 -> contexts(analysis, set);
             case B1 -> new Finding(hypothesis, Status.NOT_CHECKED, "with co_run " + set.platform().coRunPercent()
-                + "% no single segment becomes more than " + set.platform().coRunPercent() + "% longer; the daemon "
-                + "keeps the mean of a task's segments, which is no bound of one");
+                + "% no single segment becomes more than " + set.platform().coRunPercent() + "% longer; no daemon "
+                + "keeps it below that");
             case M12 -> set != null && set.tasks().stream().allMatch(task -> task.blockingNs() == 0)
                 ? new Finding(hypothesis, Status.HOLDS, "") : new Finding(hypothesis, Status.ASSUMED, "");
             default -> new Finding(hypothesis, Status.ASSUMED, hypothesis == Hypothesis.S1 ? stalls(set) : "");

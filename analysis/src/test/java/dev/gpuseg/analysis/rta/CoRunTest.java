@@ -27,7 +27,6 @@ import dev.gpuseg.analysis.report.TextReport;
 import dev.gpuseg.analysis.sim.Sets;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.Simulator;
-import dev.gpuseg.core.CoRunBudget;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -167,17 +166,6 @@ class CoRunTest {
         assertEquals(13 * MS, boundNs, "10 ms, a tenth of it, two updates");
         assertTrue(simulated(one(10 * 1.1), 1).get(0) <= boundNs);
         assertTrue(simulated(one(10 * 1.4), 1).get(0) > boundNs);
-        final CoRunBudget budget = new CoRunBudget(PERCENT, 1);
-        final int[] beside = {1};
-        long longestNs = 0;
-        for (int job = 0; job < 100; job++) {
-            budget.begin();
-            final boolean shared = budget.mayRunBeside(1);
-            final long tookNs = (shared ? 40 : 10) * MS;
-            budget.observed(tookNs, beside, shared ? 1 : 0);
-            longestNs = Math.max(longestNs, tookNs);
-        }
-        assertEquals(40 * MS, longestNs, "the daemon's budget lets a job on trial be four times as long");
     }
 
     @Test

@@ -58,7 +58,6 @@ public final class ProvenAdmission implements AdmissionControl {
 
     private final AdmissionSettings settings;
     private final Capabilities capabilities;
-    private final int coRunPercent;
     private final AdmittedFile file;
     private final LongSupplier clockNs;
     private final TaskModels models;
@@ -81,19 +80,17 @@ public final class ProvenAdmission implements AdmissionControl {
      * @param settings     mode other than off
      * @param policy       what decides, with its parameters
      * @param capabilities of the mechanism
-     * @param coRunPercent how much longer the daemon lets work beside a segment make it, per cent; 0 = none runs beside
      * @param gpus         number of GPUs that the daemon drives
      * @param state        file of the admitted tasks
      * @param clockNs      CLOCK_MONOTONIC, ns
      * @throws IllegalArgumentException if admission is to be enforced and cannot be, with one line of why
      */
     public ProvenAdmission(final AdmissionSettings settings, final Policy policy, final Capabilities capabilities,
-        final int coRunPercent, final int gpus, final Path state, final LongSupplier clockNs) {
+        final int gpus, final Path state, final LongSupplier clockNs) {
         this.settings = settings;
         this.policy = policy;
         this.clockNs = clockNs;
         this.capabilities = capabilities;
-        this.coRunPercent = coRunPercent;
         file = new AdmittedFile(state);
         models = new TaskModels(settings);
         sound = SoundAnalysis.of(policy, capabilities, settings.waitMode(), settings.cores());
@@ -107,27 +104,7 @@ public final class ProvenAdmission implements AdmissionControl {
         current = judge(sound, tasks);
     }
 
-    /**
-     * The same where nothing runs beside a segment.
-     *
-     * @param settings     as above
-     * @param policy       as above
-     * @param capabilities as above
-     * @param gpus         as above
-     * @param state        as above
-     * @param clockNs      as above
-     * @throws IllegalArgumentException as above
-     */
-    public ProvenAdmission(final AdmissionSettings settings, final Policy policy, final Capabilities capabilities,
-        final int gpus, final Path state, final LongSupplier clockNs) {
-        this(settings, policy, capabilities, 0, gpus, state, clockNs);
-    }
-
     private String impossible(final int gpus) {
-        final String slowed = uncountedSlowdown();
-        if (!slowed.isEmpty()) {
-            return slowed;
-        }
         if (!sound.exists()) {
             return sound.reason();
         }
@@ -152,15 +129,6 @@ public final class ProvenAdmission implements AdmissionControl {
         final Prospect cpuOnly = judge(sound, List.of());
         return cpuOnly.proven() ? null : "the CPU-only tasks of the task-set file alone: "
             + Refusal.text(cpuOnly, null);
-    }
-
-    /** Why no bound holds beside the work that the daemon lets run beside segments; empty if that is counted. */
-    private String uncountedSlowdown() {
-        final int counted = settings.platform().coRunPercent();
-        return coRunPercent <= counted ? "" : "--co-run " + coRunPercent + "% lets work beside a GPU segment make it "
-            + coRunPercent + "% longer, and the bounds count " + (counted == 0 ? "none (no co_run)"
-            : "co_run: " + counted + "%") + "; write co_run: " + coRunPercent + "% into the platform of the task set, "
-            + "or give --co-run " + (counted == 0 ? "off" : counted + "%");
     }
 
     private void load() {
@@ -452,10 +420,6 @@ public final class ProvenAdmission implements AdmissionControl {
     private Prospect judge(final SoundAnalysis plain, final List<Admitted> admitted) {
         if (!plain.exists()) {
             return Prospect.unproven(null, plain.reason());
-        }
-        final String slowed = uncountedSlowdown();
-        if (!slowed.isEmpty()) {
-            return Prospect.unproven(plain.analysis(), slowed);
         }
         final boolean boosts = admitted.stream().anyMatch(Boosts::counts);
         final SoundAnalysis by = boosts ? plain.boosted() : plain;

@@ -94,11 +94,6 @@ public enum Counter {
     KEPT_FREE_NS("kept_free_ns",
         "Time for which GPUs were kept free for expected or announced begins, ns; for those that did not come, with "
         + "the cost of disabling"),
-    /** Segments with best-effort work beside them. */
-    CO_RUN_SEGMENTS("co_run_segments", "Real-time segments beside which best-effort work was left enabled (--co-run)"),
-    /** Contexts that do not fit. */
-    CO_RUN_UNFIT("co_run_unfit", "Times that a best-effort process was held because it made the segments of a "
-        + "real-time task longer than --co-run allows, or because its kernels fill the GPU for too long"),
     /** Programs with long kernels. */
     LONG_KERNELS("long_kernels", "Times that kernels of a program were found to fill the GPU for longer than the bound "
         + "on work in flight (mechanism launch)"),

@@ -275,7 +275,7 @@ public final class Daemon implements AutoCloseable {
         }
         try {
             return new ProvenAdmission(config.site().admission(), config.policy(), capabilities,
-                config.coRunPercent(), config.gpus(), config.directory().admitted(), System::nanoTime);
+                config.gpus(), config.directory().admitted(), System::nanoTime);
         } catch (final IllegalArgumentException e) {
             throw new StartUpException("--admission", e.getMessage(), e);
         }
@@ -337,8 +337,7 @@ public final class Daemon implements AutoCloseable {
                 enforcersIdle, this::wakeDispatcher);
         }
         enforcers = all;
-        dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle(),
-            config.coRunPercent());
+        dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         if (config.site().admission().mode() == AdmissionMode.ENFORCE) {
             dispatcher.expectSilently();
         }

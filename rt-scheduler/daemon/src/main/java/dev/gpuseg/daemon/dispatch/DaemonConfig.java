@@ -28,12 +28,11 @@ import java.nio.file.Path;
  * @param settings         shares, caps and rules for tasks, beside the policy
  * @param policies         where the policy comes from, and those that it may be replaced with
  * @param holdLaunches     whether launches are held besides, where the mechanism preempts running work
- * @param coRunPercent     how much longer best-effort work may make real-time segments, per cent; 0 = none runs beside
  */
 public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mechanism, int gpus, IdleMode idle,
     boolean optimistic, Path journal, long journalBytes, int watchdogPeriodMs, int cpu, int priority,
     int queueBytes, int warmUpRecords, SiteRules site, PolicySettings settings, PolicySource policies,
-    boolean holdLaunches, int coRunPercent) {
+    boolean holdLaunches) {
 
     /** Usual cap of the journal: 256 MiB, about 4 million events. */
     public static final long JOURNAL_BYTES = 256L << 20;
@@ -65,7 +64,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
         final int watchdogPeriodMs, final int cpu, final int priority, final int queueBytes, final int warmUpRecords,
         final SiteRules site) {
         this(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes, watchdogPeriodMs, cpu,
-            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE, PolicySource.builtIn(), false, 0);
+            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE, PolicySource.builtIn(), false);
     }
 
     /**
@@ -76,8 +75,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withSettings(final PolicySettings newSettings) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings, policies, holdLaunches,
-            coRunPercent);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings, policies, holdLaunches);
     }
 
     /**
@@ -88,8 +86,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withPolicies(final PolicySource source) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, source, holdLaunches,
-            coRunPercent);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, source, holdLaunches);
     }
 
     /**
@@ -115,19 +112,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withHeldLaunches(final boolean hold) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, hold, coRunPercent);
-    }
-
-    /**
-     * The same, and best-effort work may run beside real-time segments.
-     *
-     * @param budgetPercent how much longer it may make them, 1..100 per cent; 0 = none runs beside
-     * @return a copy
-     */
-    public DaemonConfig withCoRun(final int budgetPercent) {
-        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, holdLaunches,
-            budgetPercent);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, hold);
     }
 
     /**
@@ -137,7 +122,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withoutWarmUp() {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings, policies, holdLaunches, coRunPercent);
+            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings, policies, holdLaunches);
     }
 
     /**
@@ -148,7 +133,6 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withSite(final SiteRules other) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings, policies, holdLaunches,
-            coRunPercent);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings, policies, holdLaunches);
     }
 }

@@ -98,7 +98,6 @@ final class DaemonStatus implements DaemonReadings {
         node.put("simulated", from.simulated());
         node.put("gpus", config.gpus());
         node.put("preemptive", capabilities.preemptive());
-        node.put("co_run_percent", config.coRunPercent());
         node.put("holds_launches", capabilities.holdsLaunches());
         node.put("tasks_max", from.tasksMax());
         node.put("contexts_max", from.contextsMax());

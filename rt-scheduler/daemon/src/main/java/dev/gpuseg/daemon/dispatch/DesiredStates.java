@@ -17,8 +17,6 @@ final class DesiredStates {
     private final boolean[] isAwaited;
     /** By GPU: version of the newest state that disables a context, or in which a reservation began or ended. */
     private final long[] disableVersion;
-    /** Null: everything that is to be disabled is. */
-    private CoRunning coRunning;
     private final List<Forgetter> forgetters = new ArrayList<>();
 
     DesiredStates(final Enforcement[] enforcers) {
@@ -41,11 +39,6 @@ final class DesiredStates {
         forgetters.add(forgetter);
     }
 
-    /** Names what may leave contexts enabled. Before the first event. */
-    void coRunning(final CoRunning beside) {
-        coRunning = beside;
-    }
-
     int gpus() {
         return enforcers.length;
     }
@@ -56,11 +49,6 @@ final class DesiredStates {
 
     /** A context is wanted on or off; takes effect with the next {@link #publish}. */
     void set(final int gpu, final int contextId, final boolean enabled) {
-        if (coRunning != null && enabled) {
-            coRunning.enabled(contextId);
-        } else if (coRunning != null && coRunning.spares(gpu, contextId)) {
-            return;
-        }
         enforcers[gpu].desired().set(contextId, enabled);
         changed[gpu] = true;
         disabling[gpu] |= !enabled;
@@ -93,9 +81,6 @@ final class DesiredStates {
      * @param reservationChanged whether a reservation began or ended, which may disable contexts
      */
     void publish(final int gpu, final boolean reservationChanged) {
-        if (coRunning != null) {
-            coRunning.follow(gpu);
-        }
         final DesiredState desired = enforcers[gpu].desired();
         final boolean awaited = isAwaited[gpu];
         final boolean idleMayBeOn = awaited && desired.mayLeaveIdle();   // of a state that was enforced without them

@@ -31,7 +31,6 @@ import org.agrona.concurrent.MessageHandler;
  *   {@link Decisions}, {@link DesiredStates}      what the scheduler decided in one event
  *   {@link DecisionApplier}, {@link GrantGate}    carried out: answers first, then counters and journal
  *   {@link Anticipation}                    begins that are expected
- *   {@link CoRunning}                       best-effort work beside real-time segments
  *   {@link ClientRegistry}, {@link ProcessRegistry}   clients, tasks and processes coming and going
  *   {@link PolicyControl}, {@link StatusSnapshot}     administration
  *   {@link DispatcherJournal}               every event, typed
@@ -52,8 +51,6 @@ public final class DispatcherAgent implements Runnable {
     private final TaskTable tasks;
     private final Anticipation anticipation;
     private final GrantGate grants;
-    /** Null: nothing runs beside real-time segments. */
-    private final CoRunning coRunning;
     private final LongTurns turns;
     private final DecisionApplier decisions;
     private final ProcessRegistry processes;
@@ -95,16 +92,6 @@ public final class DispatcherAgent implements Runnable {
      */
     DispatcherAgent(final SchedulerConfig config, final Enforcement[] enforcers, final EventWriter events,
         final StatusPage status, final Counters counters, final IdleMode idle) {
-        this(config, enforcers, events, status, counters, idle, 0);
-    }
-
-    /**
-     * The same, and best-effort work may run beside real-time segments.
-     *
-     * @param coRunPercent how much longer a real-time task's segments may become by it, per cent; 0 = it may not
-     */
-    DispatcherAgent(final SchedulerConfig config, final Enforcement[] enforcers, final EventWriter events,
-        final StatusPage status, final Counters counters, final IdleMode idle, final int coRunPercent) {
         this.status = status;
         this.counters = counters;
         this.idle = idle;
@@ -116,11 +103,8 @@ public final class DispatcherAgent implements Runnable {
         tasks = new TaskTable(config.maxTasks());
         journal = new DispatcherJournal(events, counters, clock);
         grants = new GrantGate(scheduler, desired, journal, counters, clock, config.preemptive());
-        coRunning = coRunPercent == 0 ? null
-            : new CoRunning(coRunPercent, config.maxContexts(), desired, scheduler, tasks, counters);
-        desired.coRunning(coRunning);
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
-        turns = new LongTurns(desired, scheduler, tasks, anticipation, counters, coRunning, config.maxContexts());
+        turns = new LongTurns(desired, scheduler, tasks, anticipation, counters, config.maxContexts());
         decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
         processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle,
             counters);
@@ -507,9 +491,6 @@ public final class DispatcherAgent implements Runnable {
         final long ticket = record.ticket();
         task.ticket = ticket;
         task.optimistic = record.has(Abi.FLAG_OPTIMISTIC);
-        if (coRunning != null) {
-            coRunning.begin(task, ticket, record.timeNs());
-        }
         final int outcome = scheduler.begin(task.id, ticket, record.releaseNs(), record.argNs(), task.optimistic,
             record.timeNs(), clock.nowNs());
         if (outcome != Outcome.ACCEPTED && outcome != Outcome.SKIPPED) {
@@ -561,9 +542,6 @@ public final class DispatcherAgent implements Runnable {
         final long ticket = record.ticket();
         final boolean cancelled = record.has(Abi.FLAG_CANCELLED);
         grants.forget(task);
-        if (coRunning != null && !cancelled) {
-            coRunning.end(task, ticket, record.timeNs());
-        }
         final int outcome = cancelled ? scheduler.cancel(task.id, ticket, clock.nowNs())
             : scheduler.end(task.id, ticket, clock.nowNs());
         if (outcome != Outcome.ACCEPTED && ticket != task.forcedTicket) {

@@ -16,8 +16,8 @@ import dev.gpuseg.ipc.Abi;
  * A program that was found to have long kernels is taken to have them for {@value #STAY_S} s: by turns, each of its
  * kernels takes less time than side by side.
  *
- * <p>Which programs those are is said by the programs, so it is no input of the scheduler and not in the journal: as
- * {@link CoRunning}, this stands between what the scheduler wants and what enforcers are told. Nothing is done while
+ * <p>Which programs those are is said by the programs, so it is no input of the scheduler and not in the journal: this
+ * stands between what the scheduler wants and what enforcers are told. Nothing is done while
  * weights, caps or partitions make best-effort work take turns. Dispatcher thread only, allocates nothing per call.
  */
 final class LongTurns {
@@ -36,8 +36,6 @@ final class LongTurns {
     private final TaskTable tasks;
     private final Anticipation anticipation;
     private final Counters counters;
-    /** Null: nothing runs beside real-time segments. */
-    private final CoRunning coRunning;
     /** By context: until when it is taken to have long kernels, 0 = it has none. */
     private final long[] longUntilNs;
     private final boolean[] isHeld;
@@ -61,17 +59,15 @@ final class LongTurns {
      * @param tasks        what programs say of their kernels
      * @param anticipation knows when the GPU is kept free, so that no turn passes
      * @param counters     where it is counted
-     * @param coRunning    is told which programs have long kernels; null if nothing may run beside segments
      * @param maxContexts  highest context id
      */
     LongTurns(final DesiredStates desired, final SegmentScheduler scheduler, final TaskTable tasks,
-        final Anticipation anticipation, final Counters counters, final CoRunning coRunning, final int maxContexts) {
+        final Anticipation anticipation, final Counters counters, final int maxContexts) {
         this.desired = desired;
         this.scheduler = scheduler;
         this.tasks = tasks;
         this.anticipation = anticipation;
         this.counters = counters;
-        this.coRunning = coRunning;
         final int gpus = desired.gpus();
         longUntilNs = new long[maxContexts + 1];
         isHeld = new boolean[maxContexts + 1];
@@ -143,7 +139,6 @@ final class LongTurns {
                 if (longUntilNs[task.contextId] == 0) {
                     longs[task.gpu()][longCount[task.gpu()]++] = task.contextId;
                     counters.increment(Counter.LONG_KERNELS);
-                    tell(task.contextId, true);
                 }
                 longUntilNs[task.contextId] = nowNs + STAY_NS;
             }
@@ -155,17 +150,10 @@ final class LongTurns {
                     longUntilNs[contextId] = 0;
                     longs[g][i] = longs[g][--longCount[g]];
                     changed |= set(g, contextId, true);
-                    tell(contextId, false);
                 }
             }
         }
         return changed;
-    }
-
-    private void tell(final int contextId, final boolean isLong) {
-        if (coRunning != null) {
-            coRunning.isLong(contextId, isLong);
-        }
     }
 
     private boolean take(final int gpu, final long nowNs) {

@@ -98,12 +98,6 @@ final class StatusSnapshot {
         node.put("anticipations_over_budget", task.anticipationsOverBudget);
         node.put("kept_free_ns", task.keptFreeNs);
         node.put("overruns", task.overruns);
-        if (task.coRun != null) {
-            final ObjectNode coRun = node.putObject("co_run");
-            coRun.put("alone_ns", task.coRun.aloneNs());
-            coRun.put("credit_ns", task.coRun.creditNs());
-            coRun.put("unfit", task.coRun.heldCount());
-        }
         if (task.slot.kernelClass() != Abi.KERNELS_UNKNOWN) {
             final ObjectNode kernels = node.putObject("kernels");   // what its program says
             kernels.put("class", className(task.slot.kernelClass()));

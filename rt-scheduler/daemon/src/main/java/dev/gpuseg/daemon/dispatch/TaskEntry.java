@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
-import dev.gpuseg.core.CoRunBudget;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.metrics.JobAccount;
@@ -38,8 +37,6 @@ final class TaskEntry {
     long anticipationsOverBudget;
     /** For how long the GPU was kept free for its begins, ns. */
     long keptFreeNs;
-    /** What may run beside its segments; null before the first, and where nothing may. */
-    CoRunBudget coRun;
     /** Response times of jobs, ns; a longer one counts as an hour. */
     final ResponseTimes responses;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
-import dev.gpuseg.ipc.Abi;
 import java.util.function.Consumer;
 
 /** The open tasks by id, from 1. Dispatcher thread only; a look allocates nothing. */
@@ -62,21 +61,6 @@ final class TaskTable {
         return null;
     }
 
-    /** Whether a context has tasks and all of them are best effort. */
-    boolean isBestEffort(final int contextId) {
-        boolean found = false;
-        for (int id = 1; id <= highest; id++) {
-            final TaskEntry task = tasks[id];
-            if (task != null && task.contextId == contextId) {
-                if (task.isRealTime()) {
-                    return false;
-                }
-                found = true;
-            }
-        }
-        return found;
-    }
-
     /** Whether work of a context is in flight, as far as its tasks say. */
     boolean isInFlight(final int contextId) {
         for (int id = 1; id <= highest; id++) {
@@ -96,17 +80,6 @@ final class TaskTable {
             }
         }
         return sinceNs;
-    }
-
-    /** {@code Abi.KERNELS_*} of a context, by the largest of what its tasks say. */
-    int kernelClass(final int contextId) {
-        int largest = Abi.KERNELS_UNKNOWN;
-        for (int id = 1; id <= highest; id++) {
-            if (isOf(id, contextId)) {
-                largest = Math.max(largest, tasks[id].slot.kernelClass());
-            }
-        }
-        return largest;
     }
 
     private boolean isOf(final int id, final int contextId) {

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.io.Node;
 import dev.gpuseg.core.Anticipate;
-import dev.gpuseg.core.CoRunBudget;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.config.ConfigFile;
@@ -63,7 +62,6 @@ public final class RunCommand implements Callable<Integer> {
     /** What is for others, too, is given to them; directories can be passed through. */
     private static final int OWN_FILES = 0066;
 
-    private static final String LAUNCH = "launch";
     private static final String SIM = "sim";
 
     private final AtomicBoolean stopFailed = new AtomicBoolean();
@@ -107,13 +105,6 @@ public final class RunCommand implements Callable<Integer> {
         description = "Hold launches of best-effort programs under `gpuseg exec` besides, where the mechanism disables "
             + "work by itself (levels 2 and 3). Mechanism launch always does (default: ${DEFAULT-VALUE}).")
     private boolean holdLaunches;
-
-    @Option(names = "--co-run", paramLabel = "PERCENT", defaultValue = "off",
-        description = "Let best-effort programs launch work beside real-time segments, as long as it makes the "
-            + "segments of each task no more than this share longer: a number of 1 to 100 and a percent sign, or off. "
-            + "The slowdown is measured on the task itself. Needs --mechanism launch. It gains nothing without MPS: "
-            + "there, kernels of two processes never run at the same time (default: ${DEFAULT-VALUE}).")
-    private String coRun;
 
     @Option(names = "--virtual-gpu",
         description = "Start a virtual GPU (gpuseg-vgpu) in the runtime directory unless one runs there, and use "
@@ -422,13 +413,12 @@ public final class RunCommand implements Callable<Integer> {
         final Path events = journal == null ? where == null ? null : where.journal()
             : problems.in("--journal", () -> directory("--journal", journal.toAbsolutePath()));
         final MechanismDescription chosen = mechanism(where, problems);
-        final int beside = chosen == null ? 0 : coRunPercent(chosen, problems);
         final PolicySettings shares = policies == null ? null : shares(policies.reader(), problems);
         final Policy decides = shares == null || chosen == null ? null : decides(policies, shares, chosen, problems);
         return !problems.none() ? null : new DaemonConfig(where, decides, chosen.name(), gpus, whenIdle, optimistic,
             events, journalBytes, noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
             warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, rules).withSettings(shares).withPolicies(policies)
-            .withHeldLaunches(holdLaunches).withCoRun(beside);
+            .withHeldLaunches(holdLaunches);
     }
 
     private static RuntimeDirectory directory(final RuntimeDirectory where) {
@@ -466,22 +456,6 @@ public final class RunCommand implements Callable<Integer> {
                 + ", " + MechanismCatalog.names());
         }
         return chosen.orElse(null);
-    }
-
-    private int coRunPercent(final MechanismDescription chosen, final OptionProblems problems) {
-        if (coRun.equals("off")) {
-            return 0;
-        }
-        final String digits = coRun.endsWith("%") ? coRun.substring(0, coRun.length() - 1) : "";
-        final int percent = digits.matches("[0-9]{1,3}") ? Integer.parseInt(digits) : 0;
-        if (percent < CoRunBudget.PERCENT_MIN || percent > CoRunBudget.PERCENT_MAX) {
-            problems.add("--co-run", "--co-run is " + coRun + "; use " + CoRunBudget.PERCENT_MIN + "%.."
-                + CoRunBudget.PERCENT_MAX + "%, such as 10%, or off");
-        } else if (!chosen.name().equals(LAUNCH)) {
-            problems.add("--co-run", "--co-run is " + coRun + ", and the mechanism is " + chosen.name()
-                + "; use --mechanism " + LAUNCH + ", which can hold one program and let another one launch");
-        }
-        return percent;
     }
 
     private Policy decides(final PolicySource policies, final PolicySettings shares, final MechanismDescription chosen,

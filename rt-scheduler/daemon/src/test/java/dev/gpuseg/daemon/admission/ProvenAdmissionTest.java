@@ -561,26 +561,10 @@ class ProvenAdmissionTest {
     }
 
     @Test
-    void shouldAdmitBesideCoRunningOnlyWhatCountsAsMuchSlowdown() throws IOException {
-        final AdmissionSettings none = settings(task("camera", 1, 70, 4));
-        final String without = assertThrows(IllegalArgumentException.class, () -> coRunning(none, LEVEL_3))
-            .getMessage();
-        assertTrue(without.contains("--co-run 10%") && without.contains("the bounds count none (no co_run)")
-            && without.contains("write co_run: 10%") && without.contains("--co-run off"), without);
-        final AdmissionSettings less = withCoRun(none, 5);
-        final String five = assertThrows(IllegalArgumentException.class, () -> coRunning(less, LEVEL_3)).getMessage();
-        assertTrue(five.contains("--co-run 10%") && five.contains("the bounds count co_run: 5%")
-            && five.contains("or give --co-run 5%") && !five.contains("\n"), five);
-        final ProvenAdmission admission = coRunning(withCoRun(none, 10), LEVEL_3);
+    void shouldSayThatBoundsWhichCountWorkBesideAreConditional() throws IOException {
+        final ProvenAdmission admission = admission(withCoRun(settings(task("camera", 1, 70, 4)), 10));
         assertNull(admission.refuse(open(1, "camera", 70, 0), client(1, 1000)));
         assertTrue(admission.status(true, 0).path("claim").asText().contains("if B1: "), "what is not checked is said");
-        coRunning(withCoRun(none, 20), LEVEL_3);
-        final ProvenAdmission warned = new ProvenAdmission(new AdmissionSettings(AdmissionMode.WARN, less.declared(),
-            less.platform(), CoreOrder.FP, GRACE_NS), FixedPriority.INSTANCE, LEVEL_3, 10, 1,
-            directory.resolve("warned.json"), () -> nowNs);
-        assertNull(warned.refuse(open(1, "camera", 70, 0), client(1, 1000)));
-        assertFalse(warned.status(true, 0).path("proven").asBoolean(), "admitted without proof");
-        assertTrue(warned.status(true, 0).path("problem").asText().contains("the bounds count co_run: 5%"));
     }
 
     /** Queued work runs on beside the segment: no factor makes that sound. */
@@ -588,13 +572,9 @@ class ProvenAdmissionTest {
     void shouldRefuseHeldLaunchesWhateverTheFactor() throws IOException {
         final Capabilities launch = capabilities(Capabilities.GATE).withHeldLaunches();
         final AdmissionSettings ten = withCoRun(settings(task("camera", 1, 70, 4)), 10);
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> coRunning(ten, launch)).getMessage()
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> new ProvenAdmission(ten, FixedPriority.INSTANCE,
+            launch, 1, directory.resolve("beside.json"), () -> nowNs)).getMessage()
             .contains("what is queued on the GPU runs on"));
-    }
-
-    private ProvenAdmission coRunning(final AdmissionSettings settings, final Capabilities capabilities) {
-        return new ProvenAdmission(settings, FixedPriority.INSTANCE, capabilities, 10, 1,
-            directory.resolve("beside.json"), () -> nowNs);
     }
 
     private static AdmissionSettings withCoRun(final AdmissionSettings settings, final int percent) {

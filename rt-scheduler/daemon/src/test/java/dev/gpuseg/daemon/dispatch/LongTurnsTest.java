@@ -35,7 +35,7 @@ class LongTurnsTest {
     private void machine(final Capabilities can) {
         rig.enforcer.mechanism.capabilities = can;
         rig.anticipation.started();
-        turns = new LongTurns(rig.desired, rig.scheduler, rig.tasks, rig.anticipation, rig.counters, null,
+        turns = new LongTurns(rig.desired, rig.scheduler, rig.tasks, rig.anticipation, rig.counters,
             DispatchRig.CONTEXTS);
         for (int id = A; id <= SHORT; id++) {
             if (rig.tasks.get(id) == null) {

@@ -86,7 +86,7 @@ class RunSettingsTest {
         final String inTheWay = Files.writeString(directory.resolve("file"), "") + "/below";
         final Map<String, String> bad = new LinkedHashMap<>();
         for (final String named : List.of("mechanism", "policy", "idle", "anticipate", "admission", "core-order",
-            "unmanaged", "idle-contexts", "observer", "nvidia-scope", "metrics", "co-run")) {
+            "unmanaged", "idle-contexts", "observer", "nvidia-scope", "metrics")) {
             bad.put(named, "nope");
         }
         for (final String flag : List.of("hold-launches", "virtual-gpu", "optimistic", "keep-ready", "no-watchdog",
@@ -136,7 +136,7 @@ class RunSettingsTest {
     void shouldRefuseContradictionsAlikeAtBothDoors() throws IOException {
         for (final List<String> lines : List.of(List.of("policy: fp", "mechanism: observe"),
             List.of("mechanism: sim", "gpus: 2"), List.of("mechanism: gate", "observer: on"),
-            List.of("mechanism: gate", "virtual-gpu: true"), List.of("mechanism: gate", "co-run: 10%"),
+            List.of("mechanism: gate", "virtual-gpu: true"),
             List.of("platform: " + platform(), "unmanaged: allow", "admission: enforce"))) {
             final Path file = file(lines.toArray(new String[0]));
             final Answer check = of("config", "check", file.toString());

@@ -4,7 +4,6 @@ package dev.gpuseg.tools.system;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.daemon.dispatch.NativePrograms;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
@@ -85,29 +84,6 @@ class LaunchSystemTest {
         assertTrue(longestMs >= SEGMENT_MS / 2, "longest launch: " + longestMs + " ms");
         SystemRig.await("the journal says it", 1_000 * LIMIT_S, () -> events(EventKind.ENABLE) > 0);
         assertTrue(events(EventKind.DISABLE) > 0);
-    }
-
-    @Test
-    void shouldLetLaunchesGoBesideSegmentsThatTheyDoNotMakeLonger() throws Exception {
-        daemon("--co-run", "100%");
-        final Child training = bestEffort();
-        // A hold-off that is learned would cover the program's pauses, and all of it would be one segment.
-        final Child inference = program("inference", "--priority", "80", "--name", "inference", "--hold-off", "200us",
-            "--", "APP", "while", "60000");
-        SystemRig.await("work ran beside segments", 1_000 * LIMIT_S, () -> rig.counter("co_run_segments") > 0);
-        assertTrue(statusOf("inference").path("co_run").path("alone_ns").asLong() > 0, rig.status().toString());
-        longestMs(training);
-        SystemRig.signal(inference, "TERM");
-        assertEquals(0, inference.awaitExit(LIMIT_S), inference.said());
-    }
-
-    private JsonNode statusOf(final String task) {
-        for (final JsonNode node : rig.status().path("tasks")) {
-            if (task.equals(node.path("name").asText())) {
-                return node;
-            }
-        }
-        throw new AssertionError("task " + task + " is not open: " + rig.status());
     }
 
     @Test
