@@ -123,8 +123,8 @@ GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_record, release_ns) == 32, "record layo
  *
  * The client can overwrite all of it. The daemon reads back `waiting` and `wants_expected`, which only decide whether
  * it makes a wake-up call for this client, `expected`, which it only adds to, and what the client says of its own
- * kernels: whether and since when none is in flight, and how long they take. That decides when best-effort programs
- * take turns, and how long ahead launches are held for an expected begin, within the budget for that.
+ * kernels: whether and since when none is in flight, and how long they take. That decides how long ahead launches are
+ * held for an expected begin, within the budget for that.
  */
 #define GPUSEG_SESSION_MAGIC 0x47455353u /* "SSEG" */
 

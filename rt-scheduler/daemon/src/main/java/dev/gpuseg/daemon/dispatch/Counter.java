@@ -94,11 +94,6 @@ public enum Counter {
     KEPT_FREE_NS("kept_free_ns",
         "Time for which GPUs were kept free for expected or announced begins, ns; for those that did not come, with "
         + "the cost of disabling"),
-    /** Programs with long kernels. */
-    LONG_KERNELS("long_kernels", "Times that kernels of a program were found to fill the GPU for longer than the bound "
-        + "on work in flight (mechanism launch)"),
-    /** Turns of such programs. */
-    LONG_TURNS("long_turns", "Turns of best-effort programs with such kernels, which take turns"),
     /** Stalls. */
     STALLS("stalls", "Duty cycles of the dispatcher longer than 1 ms"),
     /** Longest duty cycle. */

@@ -19,7 +19,6 @@ final class DesiredState implements Reservation.Target {
     private static final int OFF = 1;
     private static final int SPARED = 2;
     private static final int IDLE = 4;
-    private static final int NOT_ITS_TURN = 8;
 
     static {
         try {
@@ -57,13 +56,6 @@ final class DesiredState implements Reservation.Target {
         change();
         final int kept = state.getPlain(contextId) & ~OFF;
         state.setOpaque(contextId, enabled ? kept : kept | OFF);
-    }
-
-    /** Dispatcher: whether it is a context's turn. If not, it is off anyway. Visible with the next {@link #commit}. */
-    void turn(final int contextId, final boolean isItsTurn) {
-        change();
-        final int kept = state.getPlain(contextId) & ~NOT_ITS_TURN;
-        state.setOpaque(contextId, isItsTurn ? kept : kept | NOT_ITS_TURN);
     }
 
     /**
@@ -176,8 +168,8 @@ final class DesiredState implements Reservation.Target {
                 boolean someOff = false;
                 for (int i = 0; i < off.length; i++) {
                     final int now = state.getOpaque(i);
-                    off[i] = (now & (OFF | NOT_ITS_TURN)) != 0;
-                    someOff |= (now & OFF) != 0;
+                    off[i] = (now & OFF) != 0;
+                    someOff |= off[i];
                     follow[i] = divided && (now & IDLE) != 0;
                 }
                 final int free = reserved.getOpaque();

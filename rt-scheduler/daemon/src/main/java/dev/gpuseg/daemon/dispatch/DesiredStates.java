@@ -54,13 +54,6 @@ final class DesiredStates {
         disabling[gpu] |= !enabled;
     }
 
-    /** Whether it is the turn of a context; takes effect with the next {@link #publish}. */
-    void turn(final int gpu, final int contextId, final boolean isItsTurn) {
-        enforcers[gpu].desired().turn(contextId, isItsTurn);
-        changed[gpu] = true;
-        disabling[gpu] |= !isItsTurn;
-    }
-
     void timeslice(final int gpu, final int contextId, final long timesliceNs) {
         enforcers[gpu].timeslice(contextId, timesliceNs);
     }
@@ -104,7 +97,6 @@ final class DesiredStates {
             forgetter.forget(gpu, contextId);
         }
         enforcers[gpu].desired().set(contextId, true);
-        enforcers[gpu].desired().turn(contextId, true);
         enforcers[gpu].desired().idle(contextId, false);
         enforcers[gpu].desired().commit();
         enforcers[gpu].detach(contextId);   // wakes the enforcer

@@ -51,7 +51,6 @@ public final class DispatcherAgent implements Runnable {
     private final TaskTable tasks;
     private final Anticipation anticipation;
     private final GrantGate grants;
-    private final LongTurns turns;
     private final DecisionApplier decisions;
     private final ProcessRegistry processes;
     private final PolicyControl policy;
@@ -104,7 +103,6 @@ public final class DispatcherAgent implements Runnable {
         journal = new DispatcherJournal(events, counters, clock);
         grants = new GrantGate(scheduler, desired, journal, counters, clock, config.preemptive());
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
-        turns = new LongTurns(desired, scheduler, tasks, anticipation, counters, config.maxContexts());
         decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
         processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle,
             counters);
@@ -268,11 +266,10 @@ public final class DispatcherAgent implements Runnable {
 
     private int pollAnticipation() {
         final int due = anticipation.poll(clock.nowNs());
-        final boolean turned = turns.poll(clock.nowNs());
-        if (due > 0 || turned) {
+        if (due > 0) {
             decisions.settle();
         }
-        return due + (turned ? 1 : 0);
+        return due;
     }
 
     /** What a replay needs to decide the same is journaled: here the time, where no decision tells it. */
@@ -304,9 +301,8 @@ public final class DispatcherAgent implements Runnable {
         try {
             if (cycle() == 0 && commands.isEmpty()) {
                 counters.increment(Counter.SLEEPS);
-                final long nowNs = System.nanoTime();
-                doorbells.await(sleepMs(nowNs, anticipation.nextNs(),
-                    Math.min(recordsDueNs, Math.min(scheduler.nextTimerNs(), turns.nextNs(nowNs)))));
+                doorbells.await(sleepMs(System.nanoTime(), anticipation.nextNs(),
+                    Math.min(recordsDueNs, scheduler.nextTimerNs())));
             }
         } finally {
             doorbells.endSleep();

@@ -86,11 +86,6 @@ final class TaskTable {
         return tasks[id] != null && tasks[id].contextId == contextId;
     }
 
-    /** The highest id that may be open. */
-    int highest() {
-        return highest;
-    }
-
     /** All open tasks, by id. Rare, may allocate. */
     void forEach(final Consumer<TaskEntry> visitor) {
         for (final TaskEntry task : tasks) {
