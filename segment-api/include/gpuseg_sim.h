@@ -69,7 +69,7 @@ GPUSEG_SIM_EXPORT int gpuseg_sim_open(const char *directory, gpuseg_sim **sim);
  * @fence        receives the number of the kernel for gpuseg_sim_wait(): 1, 2, 3, ... per connection; may be NULL
  *
  *   -EINVAL  sim is NULL, or the duration is out of range
- *   -ENODEV  the virtual GPU has ended
+ *   -ENODEV  the virtual GPU has ended, or the program has closed the descriptor of the handle
  */
 GPUSEG_SIM_EXPORT int gpuseg_sim_submit(gpuseg_sim *sim, int64_t duration_ns, uint64_t *fence);
 
@@ -81,7 +81,7 @@ GPUSEG_SIM_EXPORT int gpuseg_sim_submit(gpuseg_sim *sim, int64_t duration_ns, ui
  *
  *   -EINVAL     sim is NULL, the mode is unknown, or no kernel has this number
  *   -ETIMEDOUT  it is not complete yet
- *   -ENODEV     the virtual GPU has ended, which is noticed within 100 ms
+ *   -ENODEV     the virtual GPU has ended, or the program has closed the descriptor of the handle: within 100 ms
  */
 GPUSEG_SIM_EXPORT int gpuseg_sim_wait(gpuseg_sim *sim, uint64_t fence, enum gpuseg_sim_wait_mode mode,
 				      int64_t timeout_ns);

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "directory.h"
 #include "gpuseg_abi.h"
 
@@ -31,7 +32,7 @@
 enum { SPINS_PER_CLOCK_READ = 64 };
 
 struct gpuseg_sim {
-	int fd;
+	struct descriptor socket;
 	pthread_mutex_t lock; /* guards submitted and the order of packets */
 	uint64_t submitted;
 	struct gpuseg_sim_fence *fence; /* shared with the virtual GPU */
@@ -117,26 +118,29 @@ static int receive_fence(int fd, int *descriptor)
 	return *descriptor < 0 ? -EPROTO : 0;
 }
 
-/* `found` is the directory if it was found by rule, not named: then it must be that of a daemon of root or this user. */
+/* `found` is the directory if it was found by rule, not named: then it is that of a daemon of root or this user. */
 static int open_context(gpuseg_sim *sim, const struct sockaddr_un *address, const char *found)
 {
 	const struct gpuseg_sim_msg m = request(GPUSEG_SIM_OPEN);
 	struct stat file;
 	void *page;
-	int descriptor = -1, rc = 0, seals;
+	int descriptor = -1, rc = 0, fd, seals;
 
-	sim->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (found && is_directory(found) && !is_believed(found))
 		return -ECONNREFUSED;
-	if (sim->fd < 0 || connect(sim->fd, (const struct sockaddr *)address, sizeof(*address)) != 0)
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
 		return -errno;
-	if (found && !is_daemon_of(sim->fd, found))
+	descriptor_take(&sim->socket, fd);
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0)
+		return -errno;
+	if (found && !is_daemon_of(fd, found))
 		return -ECONNREFUSED;
-	rc = send_request(sim->fd, &m);
+	rc = send_request(fd, &m);
 	if (rc == -EPIPE)
 		return -ECONNRESET;
 	if (rc == 0)
-		rc = receive_fence(sim->fd, &descriptor);
+		rc = receive_fence(fd, &descriptor);
 	if (rc == 0 && (fstat(descriptor, &file) != 0 || file.st_size < (off_t)sizeof(struct gpuseg_sim_fence)))
 		rc = -EPROTO;
 	if (rc == 0) {
@@ -174,7 +178,7 @@ int gpuseg_sim_open(const char *directory, gpuseg_sim **sim)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	s->fd = -1;
+	s->socket.number = -1;
 	rc = -pthread_mutex_init(&s->lock, NULL);
 	if (rc != 0) {
 		free(s);
@@ -199,7 +203,7 @@ int gpuseg_sim_submit(gpuseg_sim *sim, int64_t duration_ns, uint64_t *fence)
 	m.arg_ns = duration_ns;
 	pthread_mutex_lock(&sim->lock);
 	m.arg = sim->submitted + 1;
-	rc = send_request(sim->fd, &m);
+	rc = descriptor_is_foreign(&sim->socket) ? -ENODEV : send_request(sim->socket.number, &m);
 	if (rc == 0)
 		/* relaxed: only lets wait() refuse a number that no kernel has */
 		__atomic_store_n(&sim->submitted, m.arg, __ATOMIC_RELAXED);
@@ -215,10 +219,13 @@ static bool is_complete(const gpuseg_sim *sim, uint64_t fence)
 	return __atomic_load_n(&sim->fence->completed, __ATOMIC_ACQUIRE) >= fence;
 }
 
+/* Also if the program has closed the socket: nobody could say then whether the virtual GPU still runs. */
 static bool is_gone(const gpuseg_sim *sim)
 {
-	struct pollfd p = {.fd = sim->fd};
+	struct pollfd p = {.fd = sim->socket.number};
 
+	if (descriptor_is_foreign(&sim->socket))
+		return true;
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR)) != 0;
 }
 
@@ -316,8 +323,7 @@ void gpuseg_sim_close(gpuseg_sim *sim)
 {
 	if (!sim)
 		return;
-	if (sim->fd >= 0)
-		close(sim->fd);
+	descriptor_close(&sim->socket);
 	if (sim->fence)
 		munmap(sim->fence, sizeof(*sim->fence));
 	pthread_mutex_destroy(&sim->lock);

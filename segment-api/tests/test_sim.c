@@ -204,6 +204,37 @@ static void should_wait_and_notice_that_the_peer_has_gone(void)
 	gpuseg_sim_close(sim);
 }
 
+/* The program puts a socket of its own in the place of the virtual GPU's. */
+static void should_leave_files_alone_that_have_its_number(void)
+{
+	struct peer peer = {.behaviour = SOUND};
+	const int lowest = dup(STDERR_FILENO), number = dup(STDERR_FILENO);
+	char bytes[sizeof(struct gpuseg_sim_msg)];
+	uint64_t fence = 0;
+	gpuseg_sim *sim;
+	pthread_t thread;
+	int ends[2];
+
+	close(lowest); /* for the peer's socket */
+	close(number); /* for that of the virtual GPU */
+	EXPECT("open", with_peer(&peer, &sim, &thread), 0);
+	EXPECT("submit", gpuseg_sim_submit(sim, 1, &fence), 0);
+	EXPECT("sockets", socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+	EXPECT("cover", dup2(ends[0], number), number);
+	pthread_join(thread, NULL); /* so it was that one */
+	EXPECT("submit", gpuseg_sim_submit(sim, 1, NULL), -ENODEV);
+	EXPECT("look", gpuseg_sim_wait(sim, fence, GPUSEG_SIM_BLOCK, 0), -ENODEV);
+	EXPECT("sleeping wait", gpuseg_sim_wait(sim, fence, GPUSEG_SIM_BLOCK, 1000000000), -ENODEV);
+	EXPECT("busy wait", gpuseg_sim_wait(sim, fence, GPUSEG_SIM_BUSY, 1000000000), -ENODEV);
+	EXPECT("received", recv(ends[1], bytes, sizeof(bytes), 0), -1);
+	gpuseg_sim_close(sim);
+	EXPECT("still open", close(number), 0);
+	munmap(peer.fence, sizeof(*peer.fence));
+	close(peer.listener);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	snprintf(directory, sizeof(directory), "/tmp/gpuseg-test-sim-XXXXXX");
@@ -215,6 +246,7 @@ int main(void)
 	should_refuse_bad_arguments();
 	should_refuse_a_peer_that_is_no_virtual_gpu();
 	should_wait_and_notice_that_the_peer_has_gone();
+	should_leave_files_alone_that_have_its_number();
 
 	char path[128];
 	snprintf(path, sizeof(path), "%s/%s", directory, GPUSEG_SIM_SOCKET_NAME);
