@@ -19,6 +19,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "../src/descriptor.h"
 #include "gpuseg_kfd_agent.h"
 #include "preload.h"
 
@@ -115,12 +116,12 @@ static struct {
 	ino_t page_inode;
 	bool tried;
 	bool several;
-	int app_fd;  /* the application's, of its newest queue */
-	int held_fd; /* ours, while something is held; -1 */
+	int app_fd;		/* the application's, of its newest queue */
+	struct descriptor held; /* ours, while something is held */
 	uint32_t highest;
 	struct queue queues[QUEUES];
 	struct hold holds[GPUSEG_KFD_AGENT_SLOTS];
-} agent = {.page_fd = -1, .app_fd = -1, .held_fd = -1};
+} agent = {.page_fd = -1, .app_fd = -1, .held.number = -1};
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t create_lock;
@@ -167,16 +168,21 @@ static bool is_kfd(int fd)
 /* A descriptor for the agent, because the application may close its own at any time. -errno if there is none. */
 static int own_descriptor(void)
 {
-	if (agent.held_fd >= 0 && is_kfd(agent.held_fd))
-		return agent.held_fd;
-	agent.held_fd = fcntl(__atomic_load_n(&agent.app_fd, __ATOMIC_ACQUIRE), F_DUPFD_CLOEXEC, 3);
-	if (agent.held_fd >= 0 && !is_kfd(agent.held_fd)) {
-		close(agent.held_fd);
-		agent.held_fd = -1;
+	int fd;
+
+	if (agent.held.number >= 0 && !descriptor_is_foreign(&agent.held))
+		return agent.held.number;
+	fd = fcntl(__atomic_load_n(&agent.app_fd, __ATOMIC_ACQUIRE), F_DUPFD_CLOEXEC, 3);
+	if (fd >= 0 && !is_kfd(fd)) {
+		close(fd);
+		fd = -1;
 	}
-	if (agent.held_fd < 0)
-		agent.held_fd = open(DEVICE, O_RDWR | O_CLOEXEC);
-	return agent.held_fd < 0 ? -errno : agent.held_fd;
+	if (fd < 0)
+		fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	descriptor_take(&agent.held, fd);
+	return fd;
 }
 
 /* ---- holds ---- */
@@ -343,10 +349,8 @@ static bool follow(void)
 			answer(i, result[i], failed[i], held[i]);
 		holding |= agent.holds[i].on;
 	}
-	if (!holding && !stuck && agent.held_fd >= 0) {
-		close(agent.held_fd);
-		agent.held_fd = -1;
-	}
+	if (!holding && !stuck)
+		descriptor_close(&agent.held);
 	return !stuck;
 }
 
@@ -437,10 +441,9 @@ static void let_go(void)
 	if (agent.page_fd >= 0 && fstat(agent.page_fd, &file) == 0 && file.st_dev == agent.page_device &&
 	    file.st_ino == agent.page_inode)
 		close(agent.page_fd);
-	if (agent.held_fd >= 0 && is_kfd(agent.held_fd))
-		close(agent.held_fd);
+	descriptor_close(&agent.held);
 	agent.page = NULL;
-	agent.page_fd = agent.app_fd = agent.held_fd = -1;
+	agent.page_fd = agent.app_fd = -1;
 	agent.pid = 0;
 }
 
@@ -454,7 +457,7 @@ static void begin_anew(void)
 {
 	let_go();
 	memset(&agent, 0, sizeof(agent));
-	agent.page_fd = agent.app_fd = agent.held_fd = -1;
+	agent.page_fd = agent.app_fd = agent.held.number = -1;
 	init_lock(&create_lock);
 	init_lock(&holds_lock);
 	for (unsigned i = 0; i < QUEUES; i++)

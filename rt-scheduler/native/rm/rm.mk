@@ -28,5 +28,5 @@ $(RM_BUILD)/libgpuseg-rm-fake.so: rm/rm_fake.c rm/gpuseg_rm.h rm/rm_wire.h | $(R
 	$(RM_CC) $(RM_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ rm/rm_fake.c
 
 PRELOAD := $(RM_API)/preload
-$(RM_BUILD)/libgpuseg-preload.so: $(wildcard $(PRELOAD)/*.c $(PRELOAD)/*.h) | $(RM_BUILD)
+$(RM_BUILD)/libgpuseg-preload.so: $(wildcard $(PRELOAD)/*.c $(PRELOAD)/*.h) $(RM_API)/src/descriptor.c $(RM_API)/src/descriptor.h | $(RM_BUILD)
 	$(RM_CC) $(RM_CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -shared -o $@ $(filter %.c,$^) -ldl -lpthread

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -357,6 +358,56 @@ TEST(should_hold_through_its_own_descriptor_when_the_application_closed_its)
 	CHECK_EQ(order(true), 0);
 	CHECK_EQ(queue(id)->percentage, 0);
 	finish();
+}
+
+/* The number of a descriptor of the device that is not `mine`; -1: there is none. */
+static int others_descriptor(int mine)
+{
+	char link[40], target[128];
+
+	for (int fd = 3; fd < 256; fd++) {
+		ssize_t n;
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		n = readlink(link, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = 0;
+		if (fd != mine && strstr(target, GPUSEG_AMD_KFD_DEVICE))
+			return fd;
+	}
+	return -1;
+}
+
+/* A file of the application's, /dev/null or the device opened once more, has the number of the agent's descriptor. */
+static void covers_the_agents(const char *path)
+{
+	struct stat before, after;
+
+	set_up();
+	const int id = make(kfd, GPU, AQL, 100);
+
+	CHECK(id >= 0, "create: %d", id);
+	CHECK_EQ(find_page(), 0);
+	CHECK_EQ(order(true), 0);
+	const int agents = others_descriptor(kfd), fresh = open(path, O_RDWR | O_CLOEXEC);
+
+	CHECK(agents >= 0 && fresh >= 0, "agent's %d, of %s %d", agents, path, fresh);
+	CHECK_EQ(dup2(fresh, agents), agents);
+	CHECK_EQ(fstat(agents, &before), 0);
+	close(fresh);
+	CHECK_EQ(order(false), 0);
+	CHECK_EQ(queue(id)->percentage, 100);
+	EVENTUALLY(others_descriptor(agents) == kfd); /* it has closed the one that it got instead */
+	CHECK_EQ(fstat(agents, &after), 0);
+	CHECK(after.st_ino == before.st_ino && after.st_dev == before.st_dev, "%s was replaced", path);
+	close(agents);
+	close(kfd);
+	finish();
+}
+
+TEST(should_leave_files_alone_that_have_the_number_of_its_descriptor)
+{
+	covers_the_agents("/dev/null");
+	covers_the_agents(GPUSEG_AMD_KFD_DEVICE);
 }
 
 static int count_descriptors(const char *name)
@@ -892,6 +943,7 @@ static const struct check_case cases[] = {
 	CASE(should_forget_a_queue_that_is_destroyed_while_held),
 	CASE(should_report_the_kernels_error_and_retry_releases),
 	CASE(should_hold_through_its_own_descriptor_when_the_application_closed_its),
+	CASE(should_leave_files_alone_that_have_the_number_of_its_descriptor),
 	CASE(should_start_nothing_without_a_queue_or_when_disabled),
 	CASE(should_know_the_device_by_its_number_where_it_has_another_name),
 	CASE(should_leave_a_forked_child_without_its_parents_queues),
