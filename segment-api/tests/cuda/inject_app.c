@@ -919,6 +919,7 @@ enum closing {
 	CLOSES_IN_CHILDREN,	/* of fork(2): the parent's are left alone */
 	CLOSES_ON_EXEC,		/* and so nothing is closed */
 	CLOSES_EVERY_OTHER_ONE, /* and opens eventfds in their place */
+	CLOSES_STDERR_TOO,	/* then opens files */
 };
 
 static struct opened {
@@ -940,10 +941,10 @@ static int new_file(enum closing how)
 	}
 }
 
-static void close_all(unsigned int flags)
+static void close_all(int first, unsigned int flags)
 {
-	if (syscall(SYS_close_range, 3U, ~0U, flags) != 0) {
-		for (int i = 3; i < FOREIGN_MOST && !flags; i++)
+	if (syscall(SYS_close_range, (unsigned int)first, ~0U, flags) != 0) {
+		for (int i = first; i < FOREIGN_MOST && !flags; i++)
 			close(i);
 	}
 }
@@ -1022,7 +1023,8 @@ static void take_numbers(enum closing how)
 		close_every_other_one(how);
 		break;
 	default:
-		close_all(how == CLOSES_ON_EXEC ? 1U << 2 /* CLOSE_RANGE_CLOEXEC */ : 0);
+		close_all(how == CLOSES_STDERR_TOO ? STDERR_FILENO : STDERR_FILENO + 1,
+			  how == CLOSES_ON_EXEC ? 1U << 2 /* CLOSE_RANGE_CLOEXEC */ : 0);
 		open_files(how);
 	}
 }
