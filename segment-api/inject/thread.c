@@ -26,6 +26,7 @@ static void connect_once(void)
 	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
 	char name[GPUSEG_NAME_BYTES];
 	gpuseg_client *client;
+	bool gates;
 	int result;
 
 	snprintf(name, sizeof(name), "exec:%.58s", program_invocation_short_name);
@@ -40,13 +41,11 @@ static void connect_once(void)
 		gpuseg_disconnect(client);
 		return;
 	}
+	gates = client_gates(client);
 	inject_lock();
 	/* Begins are all that a gate can hold, so there a segment must end soon. */
 	if (inject.settings.slice_ns == SLICE_BY_MECHANISM)
-		inject.settings.slice_ns = inject.settings.priority == 0 && client->status->mechanism_level == 1 &&
-							   !client->status->holds_launches
-						   ? SLICE_GATE_NS
-						   : 0;
+		inject.settings.slice_ns = inject.settings.priority == 0 && gates ? SLICE_GATE_NS : 0;
 	inject.client = client;
 	inject_unlock();
 }

@@ -102,6 +102,19 @@ bool client_lost(struct gpuseg_client *client)
 	return true;
 }
 
+bool client_gates(struct gpuseg_client *root)
+{
+	const struct gpuseg_status *status;
+	bool gates;
+
+	/* The connection that was made first may have been replaced and unmapped meanwhile, under the same mutex. */
+	pthread_mutex_lock(&root->request_mutex);
+	status = root->newest->status;
+	gates = status->mechanism_level == 1 && !status->holds_launches;
+	pthread_mutex_unlock(&root->request_mutex);
+	return gates;
+}
+
 static int fail_lost(const struct gpuseg_client *client)
 {
 	const bool reconnects = client->root->dir != NULL;

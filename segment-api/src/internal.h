@@ -134,6 +134,9 @@ int client_check(struct gpuseg_client *client, int64_t at_ns);
 /* Is the daemon's end of the socket closed, or has the program closed ours? Remembers a yes. */
 bool client_lost(struct gpuseg_client *client);
 
+/* The mechanism of the daemon as it is now: can it hold segments only at their begin? A client that is managed. */
+bool client_gates(struct gpuseg_client *root);
+
 /* Number and append a record, and wake the daemon if it sleeps. Results as cq_append(). */
 int client_append(struct gpuseg_client *client, struct gpuseg_record *record);
 
