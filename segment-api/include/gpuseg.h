@@ -102,7 +102,7 @@ enum gpuseg_task_attr_flag {
 	GPUSEG_TASK_BOOST_IF_PERMITTED = 1 << 1 /* boost_priority: without permission, run without a boost */
 };
 
-#define GPUSEG_SPIN_DEFAULT 0	    /* the library's choice: 200, or none on a single processor */
+#define GPUSEG_SPIN_DEFAULT 0	    /* the library's choice: 200, or none on one processor with the daemon */
 #define GPUSEG_SPIN_NONE UINT32_MAX /* sleep at once */
 
 struct gpuseg_task_attr {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* task.c - tasks, begin and end. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
@@ -588,6 +589,20 @@ static int newest_check(gpuseg_client *root)
 	return ret;
 }
 
+/* Is there a processor for the daemon while this thread polls for its answer? */
+static bool daemon_runs_beside(const struct gpuseg_client *client)
+{
+	cpu_set_t ours, daemons;
+
+	if (get_nprocs() == 1)
+		return false;
+	if (sched_getaffinity(0, sizeof(ours), &ours) != 0 || CPU_COUNT(&ours) > 1)
+		return true;
+	return !client->managed || client->queue.foreign_pids ||
+	       sched_getaffinity(client->status->daemon_pid, sizeof(daemons), &daemons) != 0 ||
+	       !CPU_EQUAL(&ours, &daemons);
+}
+
 int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
 {
 	struct gpuseg_client *client;
@@ -624,12 +639,12 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 	task->spin_count = attr.spin_count;
 	if (attr.spin_count == GPUSEG_SPIN_NONE)
 		task->spin_count = 0;
-	else if (attr.spin_count == GPUSEG_SPIN_DEFAULT)
-		task->spin_count = get_nprocs() > 1 ? SPIN_DEFAULT : 0;
 
 	pthread_mutex_lock(&root->request_mutex);
 	client = root->newest; /* cannot be replaced while we hold the mutex */
 	task->client = client;
+	if (attr.spin_count == GPUSEG_SPIN_DEFAULT)
+		task->spin_count = daemon_runs_beside(client) ? SPIN_DEFAULT : 0;
 	if (client->managed && attr.boost_priority)
 		ret = permit_boost(client, task);
 	if (client->managed && ret == 0)

@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <sys/syscall.h>
 
+#include "../src/internal.h"
 #include "check.h"
 #include "fixture.h"
 #include "gpuseg.h"
-#include "platform.h"
 
 #define STRETCHED_NS (20 * NS_PER_S)
 #define ROUNDS 100000
@@ -198,9 +198,52 @@ TEST(should_heed_the_wake_up_of_a_dropped_client)
 	stop();
 }
 
+/* How often a task polls that this thread has opened. */
+static uint32_t default_spins(void)
+{
+	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+	gpuseg_task *task;
+	uint32_t spins;
+
+	attr.name = "spins";
+	CHECK_EQ(gpuseg_task_open(client, &attr, &task), 0);
+	spins = task->spin_count;
+	CHECK_EQ(gpuseg_task_close(task), 0);
+	return spins;
+}
+
+static void *spins_of_a_thread(void *spins)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	*(uint32_t *)spins = default_spins();
+	return NULL;
+}
+
+/* The daemon of this process may run where its main thread may, which is this one. */
+TEST(should_not_poll_on_the_one_processor_that_the_daemon_has)
+{
+	uint32_t spins = 0;
+	pthread_t thread;
+
+	start(false);
+	spins_of_a_thread(&spins);
+	CHECK_EQ(spins, 0);
+	CHECK_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
+	CHECK_EQ(default_spins(), CPU_COUNT(&all) > 1 ? SPIN_DEFAULT : 0);
+	CHECK_EQ(pthread_create(&thread, NULL, spins_of_a_thread, &spins), 0);
+	pthread_join(thread, NULL);
+	CHECK_EQ(spins, CPU_COUNT(&all) > 1 ? SPIN_DEFAULT : 0);
+	stop();
+}
+
 static const struct check_case cases[] = {
 	CASE(should_ring_whenever_the_daemon_goes_to_sleep),
 	CASE(should_wake_whenever_the_grant_comes),
 	CASE(should_heed_the_wake_up_of_a_dropped_client),
+	CASE(should_not_poll_on_the_one_processor_that_the_daemon_has),
 };
 CHECK_MAIN(cases)
