@@ -841,7 +841,7 @@ static void add_counters(struct gpuseg_counters *sum, const struct gpuseg_counte
 
 /*
  * A former connection whose roll thread has ended, so that nobody uses it, taken from the chain; or root, which stays.
- * NULL: there is none.
+ * NULL: there is none. One whose thread gpuseg_disconnect() stops is that call's to join and to free.
  */
 static struct gpuseg_client *take_former(struct gpuseg_client *client)
 {
@@ -849,7 +849,8 @@ static struct gpuseg_client *take_former(struct gpuseg_client *client)
 
 	pthread_mutex_lock(&root->chain_mutex);
 	for (link = &client->former; (former = *link) != NULL; link = &former->former) {
-		if (__atomic_load_n(&former->roll_exited, __ATOMIC_ACQUIRE) && former->roll_thread_runs)
+		if (!__atomic_load_n(&former->roll_stop, __ATOMIC_RELAXED) &&
+		    __atomic_load_n(&former->roll_exited, __ATOMIC_ACQUIRE) && former->roll_thread_runs)
 			break;
 	}
 	if (former && former != root) {
@@ -971,9 +972,21 @@ static void disconnect_in_child(struct gpuseg_client *root)
 	}
 }
 
-int gpuseg_disconnect(gpuseg_client *root)
+/* The newest connection, which take_former() does not take any more. */
+static struct gpuseg_client *claim_newest(struct gpuseg_client *root)
 {
 	struct gpuseg_client *newest;
+
+	pthread_mutex_lock(&root->chain_mutex);
+	newest = root->newest;
+	__atomic_store_n(&newest->roll_stop, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&root->chain_mutex);
+	return newest;
+}
+
+int gpuseg_disconnect(gpuseg_client *root)
+{
+	struct gpuseg_client *newest = NULL, *next;
 
 	if (!root)
 		return 0;
@@ -982,8 +995,8 @@ int gpuseg_disconnect(gpuseg_client *root)
 		return 0;
 	}
 	/* Stop the newest roll thread first, which may make another connection, even while it is being stopped. */
-	for (newest = NULL; newest != __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);) {
-		newest = __atomic_load_n(&root->newest, __ATOMIC_ACQUIRE);
+	while ((next = claim_newest(root)) != newest) {
+		newest = next;
 		stop_roll_thread(newest);
 	}
 	pthread_mutex_lock(&root->request_mutex);
