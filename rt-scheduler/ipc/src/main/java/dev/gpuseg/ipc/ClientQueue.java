@@ -181,7 +181,11 @@ public final class ClientQueue implements AutoCloseable {
             if (metadata != null) {
                 metadata.close();
             }
-            RuntimeDirectory.deleteTree(clientDirectory);
+            try {
+                RuntimeDirectory.deleteTree(clientDirectory);
+            } catch (final UncheckedIOException left) {   // by the same want of descriptors, say; the cause comes first
+                e.addSuppressed(left);
+            }
             if (e instanceof IOException) {
                 throw new UncheckedIOException(directory + " cannot be made: " + e.getMessage()
                     + "; free space there, lower the queue size, or raise the limit of open files", (IOException) e);

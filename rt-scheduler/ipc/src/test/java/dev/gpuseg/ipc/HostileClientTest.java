@@ -321,4 +321,15 @@ class HostileClientTest {
             new ProcessBuilder("umount", mount.toString()).start().waitFor();
         }
     }
+
+    /** Nothing in /proc can be made or deleted, just as nothing can be without a descriptor. */
+    @Test
+    void shouldSayWhyAQueueWasNotMadeAlsoWhenNothingCanBeDeleted() {
+        final Path task = Path.of("/proc", Integer.toString(ProcessStatus.pid()), "task");
+        try (Session session = Session.create(9, 1)) {
+            final String text = assertThrows(UncheckedIOException.class, () -> ClientQueue.create(rig.template, task, 9,
+                0, 0, 1, session, () -> { })).getMessage();
+            assertTrue(text.startsWith(task + "/queue cannot be made"), text);
+        }
+    }
 }
