@@ -149,8 +149,9 @@ struct gpuseg_task_attr {
  *
  * An ordinary user whose own directory (the last two) has no daemon's socket gets /dev/shm/gpuseg where root's daemon
  * has one: a directory that root owns, with the socket in it. So does one whose own directory belongs to neither root
- * nor this user. A set-user-ID program ignores the environment variables. Unless the directory was named, by $GPUSEG_DIR
- * or by the program, gpuseg_connect() believes a daemon of root, of this user, or of the owner of /run/gpuseg alone.
+ * nor this user. A set-user-ID program ignores the environment variables. Unless the directory was named, by
+ * $GPUSEG_DIR or by the program, gpuseg_connect() believes a daemon of root, of this user, or of the owner of
+ * /run/gpuseg alone.
  * Returns the length without the NUL; -ENAMETOOLONG (the content of buf is then undefined); -EINVAL (buf is NULL).
  * Thread-safe as getenv(3) is.
  */

@@ -432,7 +432,7 @@ static int release_once(const struct options *options)
 	held_unmap(&held);
 	if (!rule.clear && report.tried > 0 && !tell_enforcers(options, &status, began_ns))
 		message("daemon %" PRId32 " has no watchdog and does not learn of this: it disables them again only "
-					  "after its next change",
+			"after its next change",
 			status.daemon_pid);
 	printf("%u enabled, %u gone, %u not touched, %u kept\n", report.count[RELEASE_ENABLED],
 	       report.count[RELEASE_GONE], report.count[RELEASE_REUSED], release_kept(&report));
