@@ -13,6 +13,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 shared=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/gpuseg-XXXXXX") || exit 1
 trap 'rm -rf "$work" "$shared"' EXIT
+chmod 711 "$shared" # tests of several users go through it
 trap 'exit 1' INT TERM HUP
 # named TEST: sets $name
 named() {
@@ -25,7 +26,7 @@ named() {
 # run TEST: its output, status and seconds in $work/$name.*
 run() {
 	began=$(date +%s)
-	GPUSEG_TEST_BASE=$(mktemp -d "$shared/XXX") || exit 1
+	GPUSEG_TEST_BASE=$(mktemp -d "$shared/XXX") && chmod 711 "$GPUSEG_TEST_BASE" || exit 1
 	export GPUSEG_TEST_BASE
 	case $1 in
 	*.sh*|*.py*) timeout -k 5 330 $1 ;;

@@ -311,9 +311,10 @@ class JournalTest {
 
     @Test
     void shouldPassOverWhatIsLongerThanAnyEvent() {
-        try (JournalWriter writer = new JournalWriter(directory.resolve("journal"), 1 << 24)) {
+        final Path journal = written();
+        try (JournalWriter writer = new JournalWriter(journal, 1 << 24)) {
             writer.append(new UnsafeBuffer(new byte[JournalEvent.BYTES_MAX + 8]), 0, JournalEvent.BYTES_MAX + 8);
         }
-        assertEquals(1, read(written()).size());
+        assertEquals(1, read(journal).size());
     }
 }
