@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,22 +205,35 @@ static void should_wait_and_notice_that_the_peer_has_gone(void)
 	gpuseg_sim_close(sim);
 }
 
-/* The program puts a socket of its own in the place of the virtual GPU's. */
 #ifndef __SANITIZE_THREAD__
+/* That one of this process's sockets is connected to the peer's by its path. */
+static int number_of_its_socket(void)
+{
+	for (int number = 0; number < 1024; number++) {
+		struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+		socklen_t size = sizeof(address);
+
+		if (getpeername(number, (struct sockaddr *)&address, &size) == 0 && address.sun_family == AF_UNIX &&
+		    size > offsetof(struct sockaddr_un, sun_path) &&
+		    strstr(address.sun_path, directory) == address.sun_path)
+			return number;
+	}
+	abort();
+}
+
+/* The program puts a socket of its own in the place of the virtual GPU's. */
 static void should_leave_files_alone_that_have_its_number(void)
 {
 	struct peer peer = {.behaviour = SOUND};
-	const int lowest = dup(STDERR_FILENO), number = dup(STDERR_FILENO);
 	char bytes[sizeof(struct gpuseg_sim_msg)];
 	uint64_t fence = 0;
 	gpuseg_sim *sim;
 	pthread_t thread;
-	int ends[2];
+	int ends[2], number;
 
-	close(lowest); /* for the peer's socket */
-	close(number); /* for that of the virtual GPU */
 	EXPECT("open", with_peer(&peer, &sim, &thread), 0);
 	EXPECT("submit", gpuseg_sim_submit(sim, 1, &fence), 0);
+	number = number_of_its_socket();
 	EXPECT("sockets", socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
 	EXPECT("cover", dup2(ends[0], number), number);
 	pthread_join(thread, NULL); /* so it was that one */
