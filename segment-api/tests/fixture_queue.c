@@ -66,7 +66,7 @@ static void make_all_of_test(void)
 	snprintf(all_of_test, sizeof(all_of_test), "%s/gpuseg-test-XXXXXX", base);
 	CHECK(mkdtemp(all_of_test) != NULL, "%s", all_of_test);
 	CHECK_EQ(chmod(all_of_test, 0711), 0); /* tests of several users go through it */
-	CHECK_EQ(pipe2(ends, O_CLOEXEC), 0); /* the end for writing stays open as long as the test and its children */
+	CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);   /* the end for writing stays open as long as the test and its children */
 	child = fork();
 	CHECK(child >= 0);
 	if (child == 0) {
