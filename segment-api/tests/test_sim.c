@@ -21,6 +21,14 @@
 #include "gpuseg_abi.h"
 #include "gpuseg_sim.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZER
+#endif
+#endif
+
 static char directory[64];
 static unsigned failed;
 
@@ -205,7 +213,7 @@ static void should_wait_and_notice_that_the_peer_has_gone(void)
 	gpuseg_sim_close(sim);
 }
 
-#ifndef __SANITIZE_THREAD__
+#ifndef THREAD_SANITIZER
 /* That one of this process's sockets is connected to the peer's by its path. */
 static int number_of_its_socket(void)
 {
@@ -262,7 +270,7 @@ int main(void)
 	should_refuse_bad_arguments();
 	should_refuse_a_peer_that_is_no_virtual_gpu();
 	should_wait_and_notice_that_the_peer_has_gone();
-#ifndef __SANITIZE_THREAD__ /* which reports what closes a descriptor that another thread uses */
+#ifndef THREAD_SANITIZER /* which reports what closes a descriptor that another thread uses */
 	should_leave_files_alone_that_have_its_number();
 #endif
 
