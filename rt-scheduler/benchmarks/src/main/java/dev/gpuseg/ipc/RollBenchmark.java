@@ -85,12 +85,13 @@ public class RollBenchmark {
     @Benchmark
     public void ours(final Held held) throws InterruptedException {
         final QueueRig.Raw raw = new QueueRig.Raw(QueueRig.file(queue, cycle), rig.template.cycle().length);
-        while (queue.rolls() == cycle) {
+        while (queue.usagePercent() < ROLLED_AT_PERCENT) {
             raw.record(QueueRig.record(Abi.RECORD_HINT, 0, 1, ++seq, 0, 1, 0, 0));
             queue.poll((client, record) -> { }, 8, 1);
-            if (queue.usagePercent() >= ROLLED_AT_PERCENT) {
-                Thread.sleep(2);
-            }
+        }
+        while (queue.rolls() == cycle) {   // a record written now, without the lock, could land on the end
+            queue.poll((client, record) -> { }, 8, 1);
+            Thread.sleep(1);
         }
         held.heldNs = queue.lastRollNs();
         queue.poll((client, record) -> { }, 8, 1);

@@ -133,15 +133,15 @@ class QueueCostTest {
                     Thread.sleep(1);   // housekeeping makes it, at some time; the limit of the test is the limit
                 }
                 assertEquals(cycle, queue.rolls(), "while the client can still append to the current one");
-                while (queue.rolls() == cycle) {
+                while (queue.usagePercent() < ROLLED_AT_PERCENT) {
                     raw.record(QueueRig.record(Abi.RECORD_HINT, 0, 1, ++seq, 0, 1, 0, 0));
                     assertEquals(1, queue.poll((client, record) -> { }, 8, 1), rig::dump);
-                    if (queue.usagePercent() >= ROLLED_AT_PERCENT) {
-                        Thread.sleep(2);
-                    }
                 }
-                assertEquals(0, queue.poll((client, record) -> { }, 8, 1), rig::dump);
-                Thread.sleep(3);
+                // nothing is written from here on: without the queue's lock it could land on the end of the cycle
+                while (queue.rolls() == cycle || queue.usagePercent() >= PREPARED_BEFORE_PERCENT) {
+                    assertEquals(0, queue.poll((client, record) -> { }, 8, 1), rig::dump);
+                    Thread.sleep(1);
+                }
             }
         }
     }
