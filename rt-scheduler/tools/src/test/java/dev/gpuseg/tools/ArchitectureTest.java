@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools;
 
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
@@ -37,7 +39,7 @@ class ArchitectureTest {
         classes = new ClassFileImporter().withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
             .importPackages("dev.gpuseg");
         for (final String one : new String[] {"core.SegmentScheduler", "analysis.sim.Simulator", "ipc.Abi",
-            "mechanisms.Mechanism", "daemon.dispatch.Daemon", "tools.cli.Gpuseg"}) {
+            "mechanisms.Mechanism", "daemon.process.Daemon", "tools.cli.Gpuseg"}) {
             assertTrue(classes.contain("dev.gpuseg." + one), one + " must be on the class path");
         }
     }
@@ -100,6 +102,21 @@ class ArchitectureTest {
         noClasses().that().resideInAPackage("dev.gpuseg.daemon..").and()
             .resideOutsideOfPackage("dev.gpuseg.daemon.launch..").should().dependOnClassesThat()
             .resideInAnyPackage("dev.gpuseg.daemon.launch..", "picocli..").check(classes);
+    }
+
+    /** The way of a decision goes down: the process knows the dispatcher, which knows the enforcers. */
+    @Test
+    void shouldLetTheWayThroughTheDaemonGoDownOnly() {
+        final String daemon = "dev.gpuseg.daemon";
+        noClasses().that().resideInAPackage(daemon + ".jvm..").should().dependOnClassesThat(
+            resideInAPackage(daemon + "..").and(not(resideInAPackage(daemon + ".jvm..")))).check(classes);
+        noClasses().that().resideInAPackage(daemon + ".enforce..").should().dependOnClassesThat(
+            resideInAPackage(daemon + "..").and(not(resideInAPackage(daemon + ".enforce..")))).check(classes);
+        noClasses().that().resideInAPackage(daemon + ".dispatch..").should().dependOnClassesThat()
+            .resideInAnyPackage(daemon + ".process..", daemon + ".launch..").check(classes);
+        noClasses().that().resideInAPackage(daemon + "..").and()
+            .resideOutsideOfPackages(daemon + ".process..", daemon + ".launch..").should().dependOnClassesThat()
+            .resideInAPackage(daemon + ".process..").check(classes);
     }
 
     @Test

@@ -6,6 +6,8 @@ import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.Reservation;
 import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
+import dev.gpuseg.daemon.enforce.DesiredStates;
+import dev.gpuseg.daemon.enforce.Enforcement;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.util.Arrays;

@@ -6,6 +6,7 @@ import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.enforce.DesiredStates;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.Session;
 import java.util.ArrayList;
@@ -18,7 +19,7 @@ import java.util.function.Consumer;
  * read first, in the usual portions, so that the others wait no longer than usual. Dispatcher thread only; rare, may
  * allocate.
  */
-final class ClientRegistry {
+public final class ClientRegistry {
     /** A client that leaves, or closes a task, and goes on writing is not read any further than this. */
     static final int RECORDS_LEFT_MAX = 1 << 16;
     private static final int EAGAIN = -11;
@@ -79,13 +80,13 @@ final class ClientRegistry {
     }
 
     /** Why a process cannot register, and what helps. */
-    static String noNumbers(final int numbers) {
+    public static String noNumbers(final int numbers) {
         return "all " + numbers + " context numbers of the daemon are in use by processes with a GPU context; end "
             + "some, or bound them with limit contexts in limits.d";
     }
 
     /** A client has registered. */
-    void add(final Client client) {
+    public void add(final Client client) {
         final ProcessEntry process = parts.processes().register(client);
         if (process == null) {   // another one was faster, else the conductor would have refused it
             final String why = noNumbers(parts.processes().numbers());
@@ -124,7 +125,7 @@ final class ClientRegistry {
      *
      * @param reason one of {@link dev.gpuseg.daemon.conductor.Removal}
      */
-    void remove(final int clientId, final int reason) {
+    public void remove(final int clientId, final int reason) {
         final ClientEntry entry = find(clientId);
         if (entry == null) {
             conductor.clientRemoved(clientId);
@@ -235,7 +236,7 @@ final class ClientRegistry {
     // ---- tasks ----------------------------------------------------------------------------------------------------
 
     /** Opens a task, or answers why not. */
-    void openTask(final TaskOpen request) {
+    public void openTask(final TaskOpen request) {
         final ClientEntry entry = find(request.clientId());
         if (entry == null || entry.poisoned || entry.leaving || parts.policy().isStopping()) {
             refuse(request, EAGAIN, "client " + request.clientId() + " is being removed; register again");
@@ -304,7 +305,7 @@ final class ClientRegistry {
      *
      * @param taskId any number
      */
-    void closeTask(final long correlation, final int clientId, final int taskId) {
+    public void closeTask(final long correlation, final int clientId, final int taskId) {
         final ClientEntry entry = find(clientId);
         final TaskEntry task = tasks.find(taskId);
         if (entry == null || task == null || task.client != entry) {

@@ -12,7 +12,7 @@ public final class Counters {
      *
      * @param counter which
      */
-    void increment(final Counter counter) {
+    public void increment(final Counter counter) {
         add(counter, 1);
     }
 
@@ -33,7 +33,7 @@ public final class Counters {
      * @param counter which
      * @param value   the new value
      */
-    void set(final Counter counter, final long value) {
+    public void set(final Counter counter, final long value) {
         values.setOpaque(counter.ordinal(), value);
     }
 

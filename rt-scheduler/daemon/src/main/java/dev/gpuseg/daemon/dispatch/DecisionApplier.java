@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.daemon.enforce.DesiredStates;
 import dev.gpuseg.ipc.Abi;
 
 /**

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.DecisionSink;
+import dev.gpuseg.daemon.enforce.DesiredStates;
 import java.util.Arrays;
 
 /**

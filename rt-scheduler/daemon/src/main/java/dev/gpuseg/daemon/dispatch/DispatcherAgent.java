@@ -6,6 +6,11 @@ import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
+import dev.gpuseg.daemon.enforce.DesiredStates;
+import dev.gpuseg.daemon.enforce.Enforcement;
+import dev.gpuseg.daemon.enforce.EnforcerResults;
+import dev.gpuseg.daemon.enforce.IdleMode;
+import dev.gpuseg.daemon.jvm.ThreadAllocation;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.RecordHandler;
 import dev.gpuseg.ipc.RecordView;
@@ -89,7 +94,7 @@ public final class DispatcherAgent implements Runnable {
      * @param counters  written by this thread alone from now on
      * @param idle      what to do when nothing waits
      */
-    DispatcherAgent(final SchedulerConfig config, final Enforcement[] enforcers, final EventWriter events,
+    public DispatcherAgent(final SchedulerConfig config, final Enforcement[] enforcers, final EventWriter events,
         final StatusPage status, final Counters counters, final IdleMode idle) {
         this.status = status;
         this.counters = counters;
@@ -115,7 +120,7 @@ public final class DispatcherAgent implements Runnable {
     }
 
     /** No client is told of expected begins: {@link Anticipation#saysNothing}. Before the first command. */
-    void expectSilently() {
+    public void expectSilently() {
         anticipation.saysNothing();
     }
 
@@ -124,86 +129,91 @@ public final class DispatcherAgent implements Runnable {
      *
      * @param proxy the conductor
      */
-    void conductor(final ConductorProxy proxy) {
+    public void conductor(final ConductorProxy proxy) {
         clients.conductor(proxy);
     }
 
     // ---- parts, for commands on the dispatcher's thread -----------------------------------------------------------
 
-    ClientRegistry clients() {
+    /** The registered clients. */
+    public ClientRegistry clients() {
         return clients;
     }
 
-    ProcessRegistry processes() {
+    /** All known processes. */
+    public ProcessRegistry processes() {
         return processes;
     }
 
-    PolicyControl policy() {
+    /** Policies and parameters while it runs. */
+    public PolicyControl policy() {
         return policy;
     }
 
-    StatusSnapshot snapshot() {
+    /** What {@code status} shows of this thread's state. */
+    public StatusSnapshot snapshot() {
         return snapshot;
     }
 
-    DispatcherJournal journal() {
+    /** Where this thread writes its events. */
+    public DispatcherJournal journal() {
         return journal;
     }
 
     // ---- from other threads ---------------------------------------------------------------------------------------
 
     /** Runs something on the dispatcher thread. Any thread; allocates. */
-    void submit(final Runnable command) {
+    public void submit(final Runnable command) {
         commands.add(command);
         doorbells.ring();
     }
 
     /** Makes the dispatcher look around if it sleeps. Any thread, after it has published what is to be seen. */
-    void wake() {
+    public void wake() {
         doorbells.ring();
     }
 
     /** Ends the loop. Any thread. */
-    void stop() {
+    public void stop() {
         running = false;
         doorbells.ringAlways();
     }
 
     /** Any thread: bytes allocated on this thread up to the last command, those of commands excepted. */
-    long hotPathBytes() {
+    public long hotPathBytes() {
         return hotPathBytes;
     }
 
     // ---- start and stop -------------------------------------------------------------------------------------------
 
     /** Before the thread runs. */
-    void start(final String configuration) {
+    public void start(final String configuration) {
         clock.set(System.nanoTime());   // no cycle has been yet
         journal.started(configuration);
         policy.started();
     }
 
     /** Grants all begins and enables all contexts. */
-    void beginStop() {
+    public void beginStop() {
         status.stopping();
         policy.stop();
     }
 
     /** After the enforcers have ended. */
-    void journalStop() {
+    public void journalStop() {
         pollEnforcers();
         journal.stopped();
     }
 
     /** A garbage collection stopped the JVM; both in ns of CLOCK_MONOTONIC. */
-    void onCollection(final long beganNs, final long durationNs) {
+    public void onCollection(final long beganNs, final long durationNs) {
         counters.increment(Counter.GC_PAUSES);
         counters.add(Counter.GC_PAUSE_NS, durationNs);
         journal.collected(beganNs, durationNs);
     }
 
     /** Releases the descriptors. After {@link #run} has returned. */
-    void close() {
+    public void close() {
         doorbells.close();
     }
 
@@ -223,7 +233,7 @@ public final class DispatcherAgent implements Runnable {
     }
 
     /** One duty cycle, then what the idle mode says. */
-    void turn() {
+    public void turn() {
         final int work = cycle();
         if (work > 0) {
             lastWorkNs = clock.nowNs();
@@ -237,7 +247,7 @@ public final class DispatcherAgent implements Runnable {
     }
 
     /** One duty cycle. Returns how much was done. */
-    int cycle() {
+    public int cycle() {
         final long beganNs = System.nanoTime();
         clock.set(beganNs);
         int work = 0;

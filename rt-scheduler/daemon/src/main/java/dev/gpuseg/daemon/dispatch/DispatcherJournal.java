@@ -17,7 +17,7 @@ import java.util.Locale;
  * something later is known to have led to it. Every event that finds no room is counted. Dispatcher thread only;
  * methods without text allocate nothing.
  */
-final class DispatcherJournal {
+public final class DispatcherJournal {
     private final EventWriter events;
     private final Counters counters;
     private final CycleClock clock;
@@ -59,7 +59,7 @@ final class DispatcherJournal {
     }
 
     /** Clocks that were read together. */
-    void clocks(final long monotonicNs, final long realtimeNs, final String others) {
+    public void clocks(final long monotonicNs, final long realtimeNs, final String others) {
         text(EventKind.CLOCK, 0, 0, 0, 0, monotonicNs, realtimeNs, others);
     }
 

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.enforce.SleepFlag;
 import dev.gpuseg.ipc.platform.Epoll;
 import dev.gpuseg.ipc.platform.EventFd;
 

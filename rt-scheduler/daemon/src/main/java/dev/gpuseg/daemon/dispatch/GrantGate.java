@@ -3,6 +3,8 @@ package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
+import dev.gpuseg.daemon.enforce.DesiredStates;
+import dev.gpuseg.daemon.enforce.Enforcement;
 import dev.gpuseg.ipc.Abi;
 import java.util.Arrays;
 

@@ -8,6 +8,7 @@ import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
+import dev.gpuseg.daemon.enforce.DesiredStates;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.util.HashMap;
@@ -22,7 +23,7 @@ import java.util.function.Consumer;
  * scheduler, and what holds for tasks that open later. Every change is journaled, so that a replay makes it, too.
  * Dispatcher thread only, unless said otherwise; rare, may allocate.
  */
-final class PolicyControl {
+public final class PolicyControl {
     private static final int ENOENT = -2;
     private static final int PPM_PER_PERCENT = 10_000;
 
@@ -80,7 +81,7 @@ final class PolicyControl {
      *
      * @throws IllegalArgumentException with the reason
      */
-    void requireUsable(final PolicySettings settings) {
+    public void requireUsable(final PolicySettings settings) {
         if (observes() && settings.policy() != null && settings.policy().enforces()) {
             throw new IllegalArgumentException("policy " + settings.policy().name() + ": this daemon's mechanism only "
                 + "observes; restart it with --mechanism gate or better");
@@ -141,12 +142,12 @@ final class PolicyControl {
     }
 
     /** Any thread: {@link #stop} has run. */
-    boolean isStopping() {
+    public boolean isStopping() {
         return stopping;
     }
 
     /** Makes all changes of a policy file or command. */
-    void apply(final PolicySettings settings) {
+    public void apply(final PolicySettings settings) {
         if (stopping) {
             return;   // all contexts stay enabled
         }
@@ -275,7 +276,7 @@ final class PolicyControl {
      * @param groupId    as {@link #setGroup}
      * @return false if there is no such process
      */
-    boolean setProcessGroup(final int pid, final long startTicks, final int groupId) {
+    public boolean setProcessGroup(final int pid, final long startTicks, final int groupId) {
         final boolean[] known = {false};
         processes.forEach(process -> {
             if (process.pid == pid && (startTicks == 0 || process.startTicks == startTicks)) {
@@ -294,7 +295,7 @@ final class PolicyControl {
      * @param groupId as {@link #setGroup}; need not have members
      * @param weight  1..10000
      */
-    void setWeight(final int groupId, final int weight) {
+    public void setWeight(final int groupId, final int weight) {
         changeWeight(groupId, weight);
         decisions.settle();
     }
@@ -306,7 +307,7 @@ final class PolicyControl {
      * @param quotaNs  GPU time of each period, 0 = no cap
      * @param periodNs 1 ms..10 s
      */
-    void setCap(final int groupId, final long quotaNs, final long periodNs) {
+    public void setCap(final int groupId, final long quotaNs, final long periodNs) {
         changeCap(groupId, quotaNs, periodNs);
         decisions.settle();
     }
@@ -319,7 +320,7 @@ final class PolicyControl {
      * @param told  receives one line for each such process: in PID namespaces there may be several
      * @return false if there is no such process
      */
-    boolean setShare(final int pid, final PolicySettings.Share share, final Consumer<String> told) {
+    public boolean setShare(final int pid, final PolicySettings.Share share, final Consumer<String> told) {
         final boolean[] known = {false};
         processes.forEach(process -> {
             if (process.pid == pid) {
@@ -345,7 +346,7 @@ final class PolicyControl {
      * @param told        receives one line for each task
      * @return 0 or a negative errno
      */
-    int setPriority(final int taskId, final String name, final int priority, final int gpuPriority,
+    public int setPriority(final int taskId, final String name, final int priority, final int gpuPriority,
         final Consumer<String> told) {
         final int[] changed = {0};
         tasks.forEach(task -> {
@@ -375,7 +376,7 @@ final class PolicyControl {
     // ---- what holds -----------------------------------------------------------------------------------------------
 
     /** The policy and its parameters, for a human; one line each. */
-    void describe(final Consumer<String> told) {
+    public void describe(final Consumer<String> told) {
         told.accept("policy " + scheduler.policy().describe());
         told.accept("keep ready " + keepReady);
         told.accept("anticipate " + anticipate.label() + ", budget " + anticipationPpm / PPM_PER_PERCENT

@@ -7,10 +7,10 @@ import dev.gpuseg.mechanisms.ContextRef;
  * One process and its context on each GPU. It outlives its registrations: a process that hung up or was dropped, but
  * lives, may still have work on the GPU, which then counts as best effort. Dispatcher thread only.
  */
-final class ProcessEntry {
-    final int pid;
-    final long startTicks;
-    final String name;
+public final class ProcessEntry {
+    public final int pid;
+    public final long startTicks;
+    public final String name;
     /** Context id by GPU. */
     final int[] contexts;
     /** The same as the enforcers know them. */
@@ -20,7 +20,7 @@ final class ProcessEntry {
     /** Its contexts are never disabled, by a rule for its control group. */
     boolean isProtected;
     /** It had no work lately; looked for only with {@code --idle-contexts last}. */
-    boolean isIdle;
+    public boolean isIdle;
 
     ProcessEntry(final int pid, final long startTicks, final String name, final ContextRef[] refs) {
         this.pid = pid;

@@ -6,6 +6,7 @@ import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.daemon.cgroup.ProcessView;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
+import dev.gpuseg.daemon.enforce.DesiredStates;
 import dev.gpuseg.ipc.Session;
 import dev.gpuseg.mechanisms.ContextRef;
 import java.util.ArrayDeque;
@@ -24,12 +25,12 @@ import java.util.function.Consumer;
  * <p>A process has a context number on each GPU. While all numbers are in use, no further process can be disabled: one
  * that registers is refused, one that the mechanism found stays enabled and gets a number when one is free again.
  */
-final class ProcessRegistry {
+public final class ProcessRegistry {
     /** The most processes that are remembered until there is a number. */
     static final int UNCONTROLLED_MAX = 4096;
 
     /** A process that has work on a GPU, and no context number. */
-    record Uncontrolled(int pid, long startTicks, String name) {
+    public record Uncontrolled(int pid, long startTicks, String name) {
     }
 
     private final SegmentScheduler scheduler;
@@ -79,7 +80,7 @@ final class ProcessRegistry {
      *
      * @return null if no context number is free
      */
-    ProcessEntry register(final Client client) {
+    public ProcessEntry register(final Client client) {
         ProcessEntry process = find(client.pid(), client.startTicks());
         if (process == null && lacksNumbers()) {
             counters.increment(Counter.CONTEXTS_UNNUMBERED);
@@ -129,7 +130,7 @@ final class ProcessRegistry {
     // ---- processes that did not register --------------------------------------------------------------------------
 
     /** A process that has work on a GPU and has not registered. */
-    void addUnmanaged(final int pid, final long startTicks, final String name) {
+    public void addUnmanaged(final int pid, final long startTicks, final String name) {
         if (find(pid, startTicks) != null) {
             return;
         }
@@ -162,33 +163,33 @@ final class ProcessRegistry {
     }
 
     /** Any thread: how many processes stay enabled because all context numbers are in use. */
-    int uncontrolledCount() {
+    public int uncontrolledCount() {
         return uncontrolledCount;
     }
 
     /** The same by name. */
-    List<Uncontrolled> uncontrolled() {
+    public List<Uncontrolled> uncontrolled() {
         return List.copyOf(uncontrolled);
     }
 
     /** One of them turned out to be dead. */
-    void forgetUncontrolled(final Uncontrolled process) {
+    public void forgetUncontrolled(final Uncontrolled process) {
         uncontrolled.remove(process);
         uncontrolledCount = uncontrolled.size();
     }
 
     /** Any thread: whether a process that registers gets context numbers, or has them already. */
-    boolean hasNumbersFor(final int pid) {
+    public boolean hasNumbersFor(final int pid) {
         return !full || pids.contains(pid);
     }
 
     /** How many context numbers there are for all GPUs together. */
-    int numbers() {
+    public int numbers() {
         return contextInUse.length - 1;
     }
 
     /** Processes without a live registration: their pidfd is closed, so they have to be asked for now and then. */
-    List<ProcessEntry> orphans() {
+    public List<ProcessEntry> orphans() {
         final List<ProcessEntry> found = new ArrayList<>();
         for (final ProcessEntry process : processes) {
             if (process.clients == 0) {
@@ -199,12 +200,12 @@ final class ProcessRegistry {
     }
 
     /** Any thread. */
-    boolean hasOrphans() {
+    public boolean hasOrphans() {
         return orphanCount > 0;
     }
 
     /** An orphan turned out to be dead. */
-    void forgetOrphan(final ProcessEntry process) {
+    public void forgetOrphan(final ProcessEntry process) {
         if (process.clients == 0 && processes.contains(process)) {
             remove(process);
             numberOthers();
@@ -222,21 +223,23 @@ final class ProcessRegistry {
 
     // ---- all ------------------------------------------------------------------------------------------------------
 
-    int count() {
+    /** How many processes are known. */
+    public int count() {
         return processes.size();
     }
 
-    void forEach(final Consumer<ProcessEntry> visitor) {
+    /** Visits all of them. */
+    public void forEach(final Consumer<ProcessEntry> visitor) {
         processes.forEach(visitor);
     }
 
     /** Any thread: another number whenever a process appeared or went, so that {@link #views} is to be asked anew. */
-    int version() {
+    public int version() {
         return version;
     }
 
     /** The processes that have contexts. */
-    List<ProcessView> views() {
+    public List<ProcessView> views() {
         final List<ProcessView> views = new ArrayList<>();
         for (final ProcessEntry process : processes) {
             final List<Integer> contexts = new ArrayList<>();
@@ -249,7 +252,7 @@ final class ProcessRegistry {
     }
 
     /** A rule says that the contexts of a process are never to be disabled, or no longer so. */
-    void protect(final int pid, final long startTicks, final boolean isProtected) {
+    public void protect(final int pid, final long startTicks, final boolean isProtected) {
         final ProcessEntry process = find(pid, startTicks);
         if (process != null && process.isProtected != isProtected) {
             process.isProtected = isProtected;
@@ -258,7 +261,7 @@ final class ProcessRegistry {
     }
 
     /** A process had no work lately, or has some again. */
-    void idle(final int pid, final long startTicks, final boolean idle) {
+    public void idle(final int pid, final long startTicks, final boolean idle) {
         final ProcessEntry process = find(pid, startTicks);
         if (process != null) {
             process.isIdle = idle;

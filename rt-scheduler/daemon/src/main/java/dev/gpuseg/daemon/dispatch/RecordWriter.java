@@ -15,7 +15,7 @@ import java.util.stream.Stream;
  * Appends records to the first file of a client's queue as the C library does, but without its locking and rolling:
  * for {@link WarmUp}, which is the only writer and writes less than a file holds.
  */
-final class RecordWriter {
+public final class RecordWriter {
     private static final int HEADER_BYTES = 4;
     private static final int LENGTH_MASK = 0x3fffffff;
 
@@ -23,7 +23,8 @@ final class RecordWriter {
     private int at;
     private long seq;
 
-    RecordWriter(final Path directory) throws IOException {
+    /** Opens a client's queue. */
+    public RecordWriter(final Path directory) throws IOException {
         final Path cycle;
         try (Stream<Path> files = Files.list(directory)) {
             cycle = files.filter(p -> p.toString().endsWith(".cq4")).findFirst().orElseThrow();
@@ -37,7 +38,8 @@ final class RecordWriter {
         }
     }
 
-    void write(final int kind, final int flags, final int taskId, final long ticket, final long argNs) {
+    /** Appends one record. */
+    public void write(final int kind, final int flags, final int taskId, final long ticket, final long argNs) {
         final int record = at + HEADER_BYTES;
         file.putShort(record + Abi.Record.KIND_OFFSET, (short) kind);
         file.putShort(record + Abi.Record.FLAGS_OFFSET, (short) flags);

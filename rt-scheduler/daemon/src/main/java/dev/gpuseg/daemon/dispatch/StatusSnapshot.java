@@ -6,10 +6,12 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.enforce.DesiredStates;
+import dev.gpuseg.daemon.enforce.Enforcement;
 import dev.gpuseg.ipc.Abi;
 
 /** What {@code status} shows of the dispatcher's state. Dispatcher thread only; allocates. */
-final class StatusSnapshot {
+public final class StatusSnapshot {
     private static final double MEDIAN = 50;
     private static final double HIGH = 99;
 
@@ -33,7 +35,7 @@ final class StatusSnapshot {
      *
      * @param view whose clients and tasks
      */
-    ObjectNode take(final StatusView view) {
+    public ObjectNode take(final StatusView view) {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
         root.put("policy", scheduler.policy().name());
         for (int g = 0; g < desired.gpus(); g++) {

@@ -8,17 +8,17 @@ package dev.gpuseg.daemon.dispatch;
  * @param uid   else what belongs to this user
  * @param group and runs in this control group, empty if that is not known; null for any
  */
-record StatusView(boolean all, int uid, String group) {
+public record StatusView(boolean all, int uid, String group) {
     /** Of administrators. */
-    static final StatusView ALL = new StatusView(true, -1, null);
+    public static final StatusView ALL = new StatusView(true, -1, null);
 
     /** Of a user of this machine. */
-    static StatusView ofUser(final int uid) {
+    public static StatusView ofUser(final int uid) {
         return new StatusView(false, uid, null);
     }
 
     /** Of a process in a container: users of others, and of the machine, have the same numbers. */
-    static StatusView ofGroup(final int uid, final String group) {
+    public static StatusView ofGroup(final int uid, final String group) {
         return new StatusView(false, uid, group);
     }
 

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The daemon's threads and how they are wired.
- *
- * <pre>
- *   conductor --(commands)--&gt; DispatcherAgent --(DesiredState)--&gt; Enforcer, one per GPU --&gt; Mechanism
- *                                  |   ^                             |
- *                                  |   +-------(results ring)--------+
- *                                  +--(JournalRing)--&gt; JournalAgent
- * </pre>
- *
- * Each arrow has one writer and one reader. The dispatcher alone drives the scheduler, reads client queues and writes
- * sessions; an enforcer alone calls its mechanism.
+ * What is on the way of a record, on the dispatcher's thread: registered clients and processes, open tasks, decisions,
+ * grants, announced begins and the journal's events. The dispatcher alone drives the scheduler, reads client queues and
+ * writes sessions.
  */
 package dev.gpuseg.daemon.dispatch;

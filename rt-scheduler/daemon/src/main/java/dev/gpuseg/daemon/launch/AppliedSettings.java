@@ -3,7 +3,7 @@ package dev.gpuseg.daemon.launch;
 
 import dev.gpuseg.daemon.config.ConfigEntry;
 import dev.gpuseg.daemon.config.ConfigProblem;
-import dev.gpuseg.daemon.dispatch.StartUpException;
+import dev.gpuseg.daemon.process.StartUpException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;

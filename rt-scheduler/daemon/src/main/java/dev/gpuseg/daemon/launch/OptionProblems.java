@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
-import dev.gpuseg.daemon.dispatch.StartUpException;
+import dev.gpuseg.daemon.process.StartUpException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;

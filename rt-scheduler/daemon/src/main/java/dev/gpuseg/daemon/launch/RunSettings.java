@@ -5,7 +5,7 @@ import dev.gpuseg.daemon.config.ConfigEntry;
 import dev.gpuseg.daemon.config.ConfigFile;
 import dev.gpuseg.daemon.config.ConfigKeys;
 import dev.gpuseg.daemon.config.ConfigProblem;
-import dev.gpuseg.daemon.dispatch.StartUpException;
+import dev.gpuseg.daemon.process.StartUpException;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import java.nio.file.Files;

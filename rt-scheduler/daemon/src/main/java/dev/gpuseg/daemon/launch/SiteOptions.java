@@ -9,7 +9,7 @@ import dev.gpuseg.daemon.admission.AdmissionSettings;
 import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.cgroup.LiveRules;
 import dev.gpuseg.daemon.conductor.UserLimits;
-import dev.gpuseg.daemon.dispatch.SiteRules;
+import dev.gpuseg.daemon.process.SiteRules;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.observer.ObserverMode;

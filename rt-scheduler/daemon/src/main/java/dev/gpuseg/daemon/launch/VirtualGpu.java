@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
-import dev.gpuseg.daemon.dispatch.NativePrograms;
-import dev.gpuseg.daemon.dispatch.StartUpException;
+import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.daemon.process.StartUpException;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import java.io.BufferedReader;

@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.daemon.cgroup.GroupRule;
-import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.process.NativePrograms;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.Epoll;
 import dev.gpuseg.ipc.platform.Packet;

@@ -10,6 +10,7 @@ import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.enforce.FakeEnforcement;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;

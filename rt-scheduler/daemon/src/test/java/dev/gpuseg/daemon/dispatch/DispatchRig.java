@@ -11,6 +11,8 @@ import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.enforce.DesiredStates;
+import dev.gpuseg.daemon.enforce.FakeEnforcement;
 import dev.gpuseg.mechanisms.ContextRef;
 import java.util.ArrayList;
 import java.util.List;

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Writes down the dispatcher's answers. */
-final class FakeConductor implements ConductorProxy {
+public final class FakeConductor implements ConductorProxy {
     final List<String> answers = new ArrayList<>();
     /** Of the task that was opened last. */
     int taskId;
@@ -37,7 +37,7 @@ final class FakeConductor implements ConductorProxy {
         answers.add("reply " + correlation + " status " + status + " " + json);
     }
 
-    String last() {
+    public String last() {
         return answers.get(answers.size() - 1);
     }
 }

@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Keeps events; drops them while it is full. */
-final class FakeJournal implements EventWriter {
+public final class FakeJournal implements EventWriter {
     /** One event; the text is empty where there is none. */
     record Event(EventKind kind, long timeNs, int gpu, int flags, int taskId, long ticket, int contextId, int clientId,
         long arg0, long arg1, long arg2, String text) {
@@ -36,11 +36,11 @@ final class FakeJournal implements EventWriter {
         return !full;
     }
 
-    List<EventKind> kinds() {
+    public List<EventKind> kinds() {
         return events.stream().map(Event::kind).toList();
     }
 
-    List<String> texts() {
+    public List<String> texts() {
         return events.stream().map(Event::text).filter(text -> !text.isEmpty()).toList();
     }
 

@@ -14,6 +14,7 @@ import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
+import dev.gpuseg.daemon.enforce.FakeMechanism;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.mechanisms.Capabilities;

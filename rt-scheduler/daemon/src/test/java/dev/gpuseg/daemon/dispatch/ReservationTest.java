@@ -13,6 +13,7 @@ import dev.gpuseg.core.SchedulerConfig;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
+import dev.gpuseg.daemon.enforce.DesiredState;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;

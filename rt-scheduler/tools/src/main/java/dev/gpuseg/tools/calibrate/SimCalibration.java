@@ -3,7 +3,7 @@ package dev.gpuseg.tools.calibrate;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.PolicyCatalog;
-import dev.gpuseg.daemon.dispatch.NativePrograms;
+import dev.gpuseg.daemon.process.NativePrograms;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.demo.Workload;
 import dev.gpuseg.tools.process.Child;

@@ -3,7 +3,7 @@ package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.daemon.dispatch.IdleMode;
+import dev.gpuseg.daemon.enforce.IdleMode;
 import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.mechanisms.CalibrationMethod;
 import dev.gpuseg.mechanisms.MechanismCatalog;

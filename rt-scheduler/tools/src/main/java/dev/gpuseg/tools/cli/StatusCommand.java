@@ -2,7 +2,7 @@
 package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.dispatch.StatusText;
+import dev.gpuseg.daemon.process.StatusText;
 import java.io.PrintWriter;
 import picocli.CommandLine.Command;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.doctor;
 
-import dev.gpuseg.daemon.dispatch.NativePrograms;
-import dev.gpuseg.daemon.dispatch.ObserverLaunch;
+import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.daemon.process.ObserverLaunch;
 import dev.gpuseg.mechanisms.observer.Observer;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.dispatch.Counter;
-import dev.gpuseg.daemon.dispatch.Daemon;
-import dev.gpuseg.daemon.dispatch.DaemonConfig;
+import dev.gpuseg.daemon.process.Daemon;
+import dev.gpuseg.daemon.process.DaemonConfig;
 import dev.gpuseg.ipc.NativeTool;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.ProcessStatus;

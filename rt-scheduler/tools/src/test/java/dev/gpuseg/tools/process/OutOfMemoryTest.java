@@ -4,7 +4,7 @@ package dev.gpuseg.tools.process;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.daemon.dispatch.OutOfMemory;
+import dev.gpuseg.daemon.jvm.OutOfMemory;
 import dev.gpuseg.daemon.launch.DaemonMain;
 import java.io.IOException;
 import java.nio.ByteBuffer;

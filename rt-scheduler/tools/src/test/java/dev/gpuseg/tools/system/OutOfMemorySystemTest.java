@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.daemon.dispatch.OutOfMemory;
+import dev.gpuseg.daemon.jvm.OutOfMemory;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.SystemRig;

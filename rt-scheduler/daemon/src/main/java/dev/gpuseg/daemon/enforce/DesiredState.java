@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.enforce;
+
+import dev.gpuseg.core.Reservation;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Which contexts of one GPU are wanted on the hardware. W: the dispatcher, R: that GPU's enforcer.
+ *
+ * <p>A sequence lock: the version is odd while the dispatcher changes several contexts, so the enforcer never applies
+ * half of a decision. The enforcer reads the newest state, not every state: bursts coalesce.
+ */
+public final class DesiredState implements Reservation.Target {
+    private static final VarHandle VERSION;
+    private static final int OFF = 1;
+    private static final int SPARED = 2;
+    private static final int IDLE = 4;
+
+    static {
+        try {
+            VERSION = MethodHandles.lookup().findVarHandle(DesiredState.class, "version", long.class);
+        } catch (final ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private static final int NONE = -1;
+    /** Looks for an even version without a rest. The dispatcher is between two stores for less, as long as it runs. */
+    private static final int LOOKS = 200;
+    private static final long REST_NS = 50_000;
+
+    private final AtomicIntegerArray state;
+    /** The context that the GPU is kept free for; counts only while no context is set off. */
+    private final AtomicInteger reserved = new AtomicInteger(NONE);
+    /** 1 = what is disabled is disabled in one step. */
+    private final AtomicInteger oneStep = new AtomicInteger();
+    private int idleCount;
+    /** Those that {@link #spare} named. */
+    private final int[] spared;
+    private int sparedCount;
+    @SuppressWarnings("unused")   // through VERSION
+    private long version;
+    private long open;
+
+    /**
+     * All contexts are enabled.
+     *
+     * @param contexts highest number and one
+     */
+    public DesiredState(final int contexts) {
+        state = new AtomicIntegerArray(contexts);
+        spared = new int[contexts];
+    }
+
+    /** Dispatcher: sets one context; visible with the next {@link #commit}. */
+    public void set(final int contextId, final boolean enabled) {
+        change();
+        final int kept = state.getPlain(contextId) & ~OFF;
+        state.setOpaque(contextId, enabled ? kept : kept | OFF);
+    }
+
+    /**
+     * Dispatcher: from the next {@link #commit} on, while no context is set off, all but this one and those that are
+     * {@linkplain #spare spared} count as off. Not to be called while a reservation is in force.
+     */
+    @Override
+    public void reserve(final int contextId) {
+        change();
+        reserved.setOpaque(contextId);
+    }
+
+    /** Dispatcher: the reservation in force does not concern this context. Once for each context. */
+    @Override
+    public void spare(final int contextId) {
+        change();
+        state.setOpaque(contextId, state.getPlain(contextId) | SPARED);
+        spared[sparedCount++] = contextId;
+    }
+
+    /** Dispatcher: ends {@link #reserve}. */
+    @Override
+    public void unreserve() {
+        if (reserved.getPlain() != NONE) {
+            change();
+            reserved.setOpaque(NONE);
+            while (sparedCount > 0) {
+                final int contextId = spared[--sparedCount];
+                state.setOpaque(contextId, state.getPlain(contextId) & ~SPARED);
+            }
+        }
+    }
+
+    /**
+     * Dispatcher: whether a context had no work lately. It does not change what is wanted, and is seen with the next
+     * state that the enforcer reads.
+     */
+    void idle(final int contextId, final boolean idle) {
+        final int before = state.getPlain(contextId);
+        if (((before & IDLE) != 0) != idle) {
+            idleCount += idle ? 1 : -1;
+            state.setOpaque(contextId, before ^ IDLE);
+        }
+    }
+
+    /** Dispatcher: whether what this state disables is to be disabled in one step; with the next {@link #commit}. */
+    void oneStep(final boolean wanted) {
+        final int value = wanted ? 1 : 0;
+        if (oneStep.getPlain() != value) {
+            change();
+            oneStep.setOpaque(value);
+        }
+    }
+
+    /** Dispatcher: whether what is published now is disabled in one step. */
+    boolean isOneStep() {
+        return oneStep.getPlain() != 0;
+    }
+
+    /** Dispatcher: whether this state counts as enforced although contexts without work are still enabled. */
+    boolean mayLeaveIdle() {
+        return idleCount > 0 && !isOneStep();
+    }
+
+    /** Dispatcher: whether what this state disables may be disabled in two steps. */
+    public boolean mayBeDivided() {
+        return mayLeaveIdle() && reserved.getPlain() == NONE;
+    }
+
+    private void change() {
+        if ((open & 1) == 0) {
+            open++;
+            VERSION.setOpaque(this, open);
+            VarHandle.storeStoreFence();   // a reader that sees a change sees the odd version
+        }
+    }
+
+    /**
+     * Dispatcher: publishes what was set. A release store: a caller that then asks whether the enforcer sleeps needs a
+     * full fence between ({@link SleepFlag#mustWake}).
+     *
+     * @return the version of the published state
+     */
+    public long commit() {
+        if ((open & 1) == 1) {
+            open++;
+            VERSION.setRelease(this, open);   // pairs with the acquire in snapshot
+        }
+        return open;
+    }
+
+    /** Any thread: whether a state newer than this version is, or is about to be, published. */
+    public boolean isNewerThan(final long seen) {
+        return (long) VERSION.getAcquire(this) != seen;
+    }
+
+    /**
+     * Enforcer: copies a consistent state.
+     *
+     * @param off    receives true for each context that is wanted off the hardware
+     * @param follow receives true for each context that may be disabled after the others: it had no work lately, and
+     *               no client waits until all are disabled
+     * @return its version
+     */
+    public long snapshot(final boolean[] off, final boolean[] follow) {
+        for (int looks = 1;; looks++) {
+            final long before = (long) VERSION.getAcquire(this);
+            if ((before & 1) == 0) {
+                final boolean divided = oneStep.getOpaque() == 0;
+                boolean someOff = false;
+                for (int i = 0; i < off.length; i++) {
+                    final int now = state.getOpaque(i);
+                    off[i] = (now & OFF) != 0;
+                    someOff |= off[i];
+                    follow[i] = divided && (now & IDLE) != 0;
+                }
+                final int free = reserved.getOpaque();
+                if (free != NONE && !someOff) {
+                    for (int i = 0; i < off.length; i++) {
+                        off[i] |= i != free && (state.getOpaque(i) & SPARED) == 0;
+                        follow[i] = false;   // nobody has begun: one call takes less than two
+                    }
+                }
+                VarHandle.loadLoadFence();
+                if ((long) VERSION.getOpaque(this) == before) {
+                    return before;
+                }
+            }
+            if (looks % LOOKS == 0) {
+                LockSupport.parkNanos(this, REST_NS);   // it may need this processor: both have the same priority
+            } else {
+                Thread.onSpinWait();   // the dispatcher is between two stores
+            }
+        }
+    }
+}

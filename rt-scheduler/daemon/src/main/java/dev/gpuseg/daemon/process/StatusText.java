@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.process;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Locale;
+
+/** The answer to {@code status} as a human reads it. Stateless. */
+public final class StatusText {
+    private static final double NS_PER_MS = 1e6;
+    private static final double NS_PER_S = 1e9;
+    private static final int PERCENT = 100;
+
+    private StatusText() {
+    }
+
+    /**
+     * Writes it down.
+     *
+     * @param status the answer as JSON
+     * @return lines, each with its end
+     */
+    public static String of(final JsonNode status) {
+        final StringBuilder out = new StringBuilder(1 << 11);
+        final JsonNode daemon = status.path("daemon");
+        line(out, "daemon   pid %d, up %.1f s, %s\n", daemon.path("pid").asLong(),
+            daemon.path("uptime_ns").asLong() / NS_PER_S, daemon.path("dir").asText());
+        line(out, "policy   %s, optimistic begins %s\n", daemon.path("policy").asText(),
+            daemon.path("optimistic").asBoolean() ? "on" : "off");
+        line(out, "enforce  %s (level %d, %s)%s: %s\n", daemon.path("mechanism").asText(),
+            daemon.path("level").asInt(), daemon.path("level_name").asText(),
+            daemon.path("simulated").asBoolean() ? ", SIMULATED GPU" : "", daemon.path("consequence").asText());
+        line(out, "watchdog %s\n", daemon.path("watchdog_pid").asLong() == 0 ? "none"
+            : "pid " + daemon.path("watchdog_pid").asLong() + ", period "
+            + daemon.path("watchdog_period_ms").asInt() + " ms");
+        line(out, "journal  %s, %d events%s\n", daemon.path("journal").asText(),
+            daemon.path("journal_events").asLong(), daemon.path("journal_failure").asText().isEmpty() ? ""
+            : " -- " + daemon.path("journal_failure").asText());
+        out.append('\n');
+        line(out, "%5s %-20s %8s %5s %5s %4s %-10s %9s %9s %8s %8s %10s %10s %10s %6s\n", "TASK", "NAME", "PID", "PRIO",
+            "BOOST", "GPU", "STATE", "SEGMENTS", "PREEMPTED", "JOBS", "MISSES", "P50 ms", "P99 ms",
+            "MAX ms", "GPU %");
+        for (final JsonNode task : status.path("tasks")) {
+            final JsonNode response = task.path("response_ns");
+            line(out, "%5d %-20s %8d %5s %5s %4d %-10s %9d %9d %8d %8d %10s %10s %10s %6.1f\n",
+                task.path("id").asInt(), task.path("name").asText(), task.path("pid").asInt(),
+                task.path("priority").asInt() == 0 ? "BE" : task.path("priority").asText(),
+                task.path("boost").asInt() == 0 ? "-" : task.path("boost").asText(), task.path("gpu").asInt(),
+                task.path("state").asText(), task.path("segments").asLong(), task.path("preemptions").asLong(),
+                task.path("jobs").asLong(), task.path("job_misses").asLong(), milliseconds(response.path("p50")),
+                milliseconds(response.path("p99")), milliseconds(response.path("max")),
+                PERCENT * task.path("gpu_share").asDouble());
+        }
+        out.append('\n');
+        for (final JsonNode counter : status.path("counters")) {
+            if (counter.path("value").asLong() != 0) {
+                line(out, "%12d  %-28s %s\n", counter.path("value").asLong(), counter.path("label").asText(),
+                    counter.path("description").asText());
+            }
+        }
+        return out.toString();
+    }
+
+    private static void line(final StringBuilder out, final String format, final Object... values) {
+        out.append(String.format(Locale.ROOT, format, values));
+    }
+
+    private static String milliseconds(final JsonNode ns) {
+        return ns.isMissingNode() ? "-" : String.format(Locale.ROOT, "%.3f", ns.asLong() / NS_PER_MS);
+    }
+}

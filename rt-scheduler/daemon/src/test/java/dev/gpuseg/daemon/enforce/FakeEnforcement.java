@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.enforce;
+
+import dev.gpuseg.ipc.Session;
+import dev.gpuseg.mechanisms.ContextRef;
+import dev.gpuseg.mechanisms.Mechanism;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.agrona.concurrent.MessageHandler;
+
+/** An enforcer that enforces when the test says so. */
+public final class FakeEnforcement implements Enforcement {
+    public final FakeMechanism mechanism = new FakeMechanism();
+    public final List<String> calls = new ArrayList<>();
+    final DesiredState desired;
+    public boolean incomplete;
+    /** Thrown by each look at the results. */
+    public RuntimeException failure;
+    private final int contexts;
+    private long enforcedVersion;
+    private long enforcedNs;
+
+    public FakeEnforcement(final int maxContexts) {
+        contexts = maxContexts + 1;
+        desired = new DesiredState(contexts);
+    }
+
+    /** Everything that was published is off. */
+    public void enforce(final long atNs) {
+        enforcedNs = atNs;
+        enforcedVersion = desired.commit();
+    }
+
+    /** The contexts that an enforcer would disable now. */
+    public List<Integer> off() {
+        final boolean[] off = new boolean[contexts];
+        desired.snapshot(off, new boolean[contexts]);
+        return IntStream.range(1, contexts).filter(c -> off[c]).boxed().toList();
+    }
+
+    /** Those of them that it would disable after the others. */
+    public List<Integer> following() {
+        final boolean[] off = new boolean[contexts];
+        final boolean[] follow = new boolean[contexts];
+        desired.snapshot(off, follow);
+        return IntStream.range(1, contexts).filter(c -> off[c] && follow[c]).boxed().toList();
+    }
+
+    int kicks() {
+        return (int) calls.stream().filter("kick"::equals).count();
+    }
+
+    @Override
+    public DesiredState desired() {
+        return desired;
+    }
+
+    @Override
+    public Mechanism mechanism() {
+        return mechanism;
+    }
+
+    @Override
+    public void attach(final ContextRef context) {
+        calls.add("attach " + context.contextId() + " pid " + context.pid());
+    }
+
+    @Override
+    public void registered(final ContextRef context, final boolean registered) {
+        calls.add("registered " + context.contextId() + " " + registered);
+    }
+
+    @Override
+    public void joined(final ContextRef context, final Session session) {
+        calls.add("joined " + context.contextId());
+    }
+
+    @Override
+    public void left(final ContextRef context, final Session session) {
+        calls.add("left " + context.contextId());
+    }
+
+    @Override
+    public void detach(final int contextId) {
+        calls.add("detach " + contextId);
+    }
+
+    @Override
+    public void timeslice(final int contextId, final long wantedNs) {
+        calls.add("timeslice " + contextId + " " + wantedNs);
+    }
+
+    @Override
+    public boolean kick() {
+        calls.add("kick");
+        return true;
+    }
+
+    @Override
+    public long enforcedVersion() {
+        return enforcedVersion;
+    }
+
+    @Override
+    public long enforcedNs() {
+        return enforcedNs;
+    }
+
+    @Override
+    public boolean isIncomplete() {
+        return incomplete;
+    }
+
+    @Override
+    public int poll(final MessageHandler handler) {
+        if (failure != null) {
+            throw failure;
+        }
+        return 0;
+    }
+}
