@@ -39,7 +39,7 @@ class ArchitectureTest {
         classes = new ClassFileImporter().withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
             .importPackages("dev.gpuseg");
         for (final String one : new String[] {"core.SegmentScheduler", "analysis.sim.Simulator", "ipc.Abi",
-            "mechanisms.Mechanism", "daemon.process.Daemon", "tools.cli.Gpuseg"}) {
+            "mechanisms.Mechanism", "command.ExitCode", "daemon.process.Daemon", "tools.cli.Gpuseg"}) {
             assertTrue(classes.contain("dev.gpuseg." + one), one + " must be on the class path");
         }
     }
@@ -67,12 +67,14 @@ class ArchitectureTest {
             .layer("analysis").definedBy("dev.gpuseg.analysis..")
             .layer("ipc").definedBy("dev.gpuseg.ipc..")
             .layer("mechanisms").definedBy("dev.gpuseg.mechanisms..")
+            .layer("command").definedBy("dev.gpuseg.command..")
             .layer("daemon").definedBy("dev.gpuseg.daemon..")
             .layer("tools").definedBy("dev.gpuseg.tools..")
             .whereLayer("tools").mayNotBeAccessedByAnyLayer()
             .whereLayer("daemon").mayOnlyBeAccessedByLayers("tools")
             .whereLayer("mechanisms").mayOnlyBeAccessedByLayers("daemon", "tools")
-            .whereLayer("ipc").mayOnlyBeAccessedByLayers("mechanisms", "daemon", "tools")
+            .whereLayer("command").mayOnlyBeAccessedByLayers("daemon", "tools")
+            .whereLayer("ipc").mayOnlyBeAccessedByLayers("mechanisms", "command", "daemon", "tools")
             .whereLayer("analysis").mayOnlyBeAccessedByLayers("daemon", "tools")
             .check(classes);
     }

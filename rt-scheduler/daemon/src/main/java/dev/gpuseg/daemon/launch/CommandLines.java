@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
+import dev.gpuseg.command.ExitCode;
 import java.io.PrintWriter;
 import picocli.CommandLine;
 

@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.launch;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.config.ConfigEntry;
 import dev.gpuseg.daemon.config.ConfigFile;
 import dev.gpuseg.daemon.config.ConfigProblem;

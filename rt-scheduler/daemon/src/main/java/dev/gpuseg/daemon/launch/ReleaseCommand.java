@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
-import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.command.DirectoryOption;
+import dev.gpuseg.command.ExitCode;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.launch;
 
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.command.DurationConverter;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.AdmissionSettings;

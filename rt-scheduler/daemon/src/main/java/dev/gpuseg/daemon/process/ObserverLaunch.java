@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.process;
 
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.daemon.jvm.RuntimeThreads;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.observer.Observer;

@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.daemon.cgroup.AskingGroup;
 import dev.gpuseg.daemon.cgroup.GroupRule;
-import dev.gpuseg.daemon.process.NativePrograms;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.Epoll;
 import dev.gpuseg.ipc.platform.Packet;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.bench;
 
-import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.tools.process.Child;
 import java.io.IOException;
 import java.nio.ByteOrder;

@@ -3,7 +3,7 @@ package dev.gpuseg.tools.bench;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.CpuSet;
 import dev.gpuseg.ipc.platform.ThreadControl;

@@ -2,8 +2,8 @@
 package dev.gpuseg.tools.calibrate;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.core.PolicyCatalog;
-import dev.gpuseg.daemon.process.NativePrograms;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.demo.Workload;
 import dev.gpuseg.tools.process.Child;

@@ -3,7 +3,7 @@ package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.tools.bench.ClientLoad;
 import java.io.IOException;
 import java.io.PrintWriter;

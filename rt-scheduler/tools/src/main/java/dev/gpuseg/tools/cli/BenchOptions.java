@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.cli;
 
-import dev.gpuseg.daemon.launch.DurationConverter;
+import dev.gpuseg.command.DurationConverter;
 import java.time.Duration;
 import picocli.CommandLine.Option;
 

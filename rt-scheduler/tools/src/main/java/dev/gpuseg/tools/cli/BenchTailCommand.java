@@ -4,7 +4,7 @@ package dev.gpuseg.tools.cli;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.tools.bench.Cores;
 import dev.gpuseg.tools.bench.GrantTail;
 import java.io.IOException;

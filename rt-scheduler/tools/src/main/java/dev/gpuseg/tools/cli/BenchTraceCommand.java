@@ -3,8 +3,8 @@ package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.daemon.launch.DurationConverter;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.DurationConverter;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.bench.JournalRate;
 import java.io.IOException;

@@ -3,8 +3,8 @@ package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.enforce.IdleMode;
-import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.mechanisms.CalibrationMethod;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismDescription;

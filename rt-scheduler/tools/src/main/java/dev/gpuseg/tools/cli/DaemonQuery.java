@@ -2,8 +2,8 @@
 package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.launch.DirectoryOption;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.DirectoryOption;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.tools.client.AdminClient;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;

@@ -3,10 +3,10 @@ package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.command.DirectoryOption;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.config.ConfigEntry;
 import dev.gpuseg.daemon.config.ConfigFile;
-import dev.gpuseg.daemon.launch.DirectoryOption;
-import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.daemon.launch.RunSettings;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.mechanisms.MechanismCatalog;

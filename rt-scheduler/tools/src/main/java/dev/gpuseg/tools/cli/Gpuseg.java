@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.cli;
 
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.launch.CommandLines;
-import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.daemon.launch.Version;
 import dev.gpuseg.tools.client.AdminClient;
 import java.util.List;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.cli;
 
+import dev.gpuseg.command.DirectoryOption;
+import dev.gpuseg.command.DurationConverter;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.http.Endpoint;
-import dev.gpuseg.daemon.launch.DirectoryOption;
-import dev.gpuseg.daemon.launch.DurationConverter;
-import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import dev.gpuseg.ipc.platform.SystemCallException;

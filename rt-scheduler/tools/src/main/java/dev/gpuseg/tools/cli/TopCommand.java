@@ -2,9 +2,9 @@
 package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.launch.DirectoryOption;
-import dev.gpuseg.daemon.launch.DurationConverter;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.DirectoryOption;
+import dev.gpuseg.command.DurationConverter;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.top.TopLoop;

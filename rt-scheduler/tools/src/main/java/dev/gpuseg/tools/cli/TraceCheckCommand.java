@@ -10,7 +10,7 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.AnalysisResult;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.launch.PolicyJarOption;
 import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.tools.trace.DecisionReplay;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.cli;
 
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.tools.trace.Export;
 import dev.gpuseg.tools.trace.GpuClock;
 import dev.gpuseg.tools.trace.Kernels;

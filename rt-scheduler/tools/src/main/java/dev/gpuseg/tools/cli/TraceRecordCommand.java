@@ -2,9 +2,9 @@
 package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.daemon.launch.DirectoryOption;
-import dev.gpuseg.daemon.launch.DurationConverter;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.DirectoryOption;
+import dev.gpuseg.command.DurationConverter;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.tools.trace.Recorder;
 import java.io.IOException;
 import java.nio.file.Files;

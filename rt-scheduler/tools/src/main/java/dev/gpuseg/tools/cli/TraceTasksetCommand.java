@@ -3,7 +3,7 @@ package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.Platform;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.TaskSetDrawing;
 import dev.gpuseg.tools.trace.TraceBuilder;

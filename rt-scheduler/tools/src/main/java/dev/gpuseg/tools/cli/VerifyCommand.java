@@ -4,7 +4,7 @@ package dev.gpuseg.tools.cli;
 import dev.gpuseg.analysis.certificate.Certificate;
 import dev.gpuseg.analysis.certificate.CoqCheck;
 import dev.gpuseg.analysis.io.InvalidFileException;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.cli;
 
-import dev.gpuseg.daemon.launch.DurationConverter;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.DurationConverter;
+import dev.gpuseg.command.ExitCode;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.function.IntSupplier;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.doctor;
 
-import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.daemon.process.ObserverLaunch;
 import dev.gpuseg.mechanisms.observer.Observer;
 import java.io.IOException;

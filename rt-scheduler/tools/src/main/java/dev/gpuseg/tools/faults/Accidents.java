@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.faults;
 
-import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.client.AdminClient;

@@ -2,7 +2,7 @@
 package dev.gpuseg.tools.faults;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.ProcessStatus;

@@ -2,8 +2,8 @@
 package dev.gpuseg.tools.process;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.daemon.launch.RunCommand;
-import dev.gpuseg.daemon.process.NativePrograms;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import java.util.List;

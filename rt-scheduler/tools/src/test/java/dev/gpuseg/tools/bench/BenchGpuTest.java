@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

@@ -12,7 +12,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.TaskSet;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
 import java.nio.file.Files;

@@ -4,7 +4,7 @@ package dev.gpuseg.tools.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.command.NativePrograms;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.SortedSet;

@@ -8,8 +8,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.http.Endpoint;
-import dev.gpuseg.daemon.launch.ExitCode;
 import dev.gpuseg.tools.cli.Gpuseg;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;

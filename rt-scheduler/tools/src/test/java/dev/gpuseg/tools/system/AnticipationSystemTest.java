@@ -4,7 +4,7 @@ package dev.gpuseg.tools.system;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.ipc.journal.EventKind;

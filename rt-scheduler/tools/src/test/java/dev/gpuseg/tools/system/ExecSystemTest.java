@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.gpuseg.daemon.launch.ExitCode;
-import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.command.ExitCode;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.rig.StringOutput;

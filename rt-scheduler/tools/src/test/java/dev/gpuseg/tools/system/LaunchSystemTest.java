@@ -4,7 +4,7 @@ package dev.gpuseg.tools.system;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.daemon.process.NativePrograms;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.tools.process.Child;

@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import dev.gpuseg.daemon.launch.ExitCode;
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.platform.PlainText;
 import dev.gpuseg.tools.cli.Gpuseg;
 import dev.gpuseg.tools.process.JavaCommand;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.launch;
+package dev.gpuseg.command;
 
 /** Exit status of every command. */
 public final class ExitCode {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.launch;
+package dev.gpuseg.command;
 
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.process;
+package dev.gpuseg.command;
 
 import java.nio.file.Files;
 import java.nio.file.Path;

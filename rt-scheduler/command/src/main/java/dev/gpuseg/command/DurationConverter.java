@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.launch;
+package dev.gpuseg.command;
 
 import java.math.BigDecimal;
 import java.time.Duration;

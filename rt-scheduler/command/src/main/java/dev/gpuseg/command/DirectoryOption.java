@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.launch;
+package dev.gpuseg.command;
 
 import dev.gpuseg.ipc.RuntimeDirectory;
 import picocli.CommandLine.Option;
