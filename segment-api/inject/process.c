@@ -20,7 +20,7 @@
 
 struct inject inject;
 
-/* As in client.c: a contended mutex that inherits priority is passed on by the kernel, which takes long. */
+/* As in append.c: a contended mutex that inherits priority is passed on by the kernel, which takes long. */
 void inject_lock(void)
 {
 	for (int i = 0; i < LOCK_SPIN; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c - connection to the daemon, the append path, the roll thread. */
+/* client.c - connect, the roll thread, reconnect, disconnect. */
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 
 #include "directory.h"
 #include "internal.h"
+#include "registration.h"
 
 /*
  * Races that this file had once, or could have: 1 to 3. tests/check_races.sh builds each and expects ThreadSanitizer
@@ -25,7 +26,6 @@
 #endif
 
 #define ROLL_THREAD_STACK (128 * 1024)
-#define APPEND_SPIN 50
 #define QUEUE_FILE_SINCE_MINOR 9 /* of the ABI: daemons before that drop a client that asks for a file */
 
 /*
@@ -34,11 +34,10 @@
  */
 static uint32_t *own_process;
 static pthread_once_t process_once = PTHREAD_ONCE_INIT;
-static __thread uint32_t cached_thread_id THREAD_MODEL;
 
 static void in_forked_child(void)
 {
-	cached_thread_id = 0;
+	thread_id_forked();
 	boost_forked();
 	if (own_process)
 		__atomic_store_n(own_process, 0, __ATOMIC_RELEASE);
@@ -62,173 +61,6 @@ static void mark_process(void)
 	registered = true;
 	own_process = p;
 	__atomic_store_n(own_process, 1, __ATOMIC_RELEASE);
-}
-
-uint32_t thread_id(void)
-{
-	if (unlikely(!cached_thread_id))
-		cached_thread_id = (uint32_t)syscall(SYS_gettid);
-	return cached_thread_id;
-}
-
-/*
- * The program has closed descriptors of the connection, so it is of no use any more. What is left of it ends now: the
- * daemon forgets its tasks before they are registered again. Any thread.
- */
-static void disown(struct gpuseg_client *client)
-{
-	if (__atomic_exchange_n(&client->lost, LOST_DESCRIPTORS, __ATOMIC_RELAXED))
-		return;
-	if (!descriptor_is_foreign(&client->socket))
-		shutdown(__atomic_load_n(&client->socket.number, __ATOMIC_RELAXED), SHUT_RDWR);
-	if (client->roll_word) /* else it is being connected */
-		futex_wake_all(client->roll_word);
-	tell_disowned();
-}
-
-bool client_lost(struct gpuseg_client *client)
-{
-	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED))
-		return true;
-	if (descriptor_is_foreign(&client->socket) || descriptor_is_foreign(&client->doorbell) ||
-	    descriptor_is_foreign(&client->queue.dir)) {
-		disown(client);
-		return true;
-	}
-	/* -1 or a stale number if the connection was replaced since it was read; then a newer connection is managed. */
-	if (!socket_hung_up(__atomic_load_n(&client->socket.number, __ATOMIC_RELAXED)))
-		return false;
-	__atomic_store_n(&client->lost, LOST_DAEMON, __ATOMIC_RELAXED);
-	return true;
-}
-
-bool client_gates(struct gpuseg_client *root)
-{
-	const struct gpuseg_status *status;
-	bool gates;
-
-	/* The connection that was made first may have been replaced and unmapped meanwhile, under the same mutex. */
-	pthread_mutex_lock(&root->request_mutex);
-	status = root->newest->status;
-	gates = status->mechanism_level == 1 && !status->holds_launches;
-	pthread_mutex_unlock(&root->request_mutex);
-	return gates;
-}
-
-static int fail_lost(const struct gpuseg_client *client)
-{
-	const bool reconnects = client->root->dir != NULL;
-
-	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED) == LOST_DESCRIPTORS)
-		return fail_with(client, -ENOTCONN,
-				 "the program has closed descriptors of the connection to the daemon, which it did not "
-				 "open; %s",
-				 reconnects ? "the client connects again" : "connect again");
-	return fail_with(client, -ENOTCONN, "daemon %d is gone; %s", client->session->daemon_pid,
-			 reconnects ? "the client reconnects when another one has started" : "connect again");
-}
-
-int client_check(struct gpuseg_client *client, int64_t at_ns)
-{
-	uint32_t poison;
-
-	if (unlikely(!__atomic_load_n(client->own_process, __ATOMIC_RELAXED)))
-		return fail_with(client, -EOWNERDEAD,
-				 "process %d uses a client of its parent; connect again after fork()", (int)getpid());
-	if (!client->managed)
-		return 0;
-	poison = __atomic_load_n(&client->session->poisoned, __ATOMIC_ACQUIRE);
-	if (unlikely(poison))
-		return fail_with(client, -EPROTO, "the daemon dropped this client for %s (code %u); connect again",
-				 poison_text(poison), poison);
-	/* A live daemon updates its heartbeat every 20 ms. Only a stale heartbeat justifies a system call. */
-	if (unlikely(__atomic_load_n(&client->lost, __ATOMIC_RELAXED)) ||
-	    (unlikely(at_ns - __atomic_load_n(&client->status->heartbeat_ns, __ATOMIC_RELAXED) > HEARTBEAT_STALE_NS) &&
-	     client_lost(client)))
-		return fail_lost(client);
-	return 0;
-}
-
-/* Statistics that only the appender writes, copied to where tools can read them. append_mutex held. */
-static void publish_counts(struct gpuseg_client *client)
-{
-	struct gpuseg_session *session = client->session;
-	struct gpuseg_counters *counters = &client->counters;
-	const struct cq *queue = &client->queue;
-
-	if (unlikely(queue->rolls != counters->rolls || queue->steals != counters->locks_taken_over)) {
-		__atomic_store_n(&counters->rolls, queue->rolls, __ATOMIC_RELAXED);
-		__atomic_store_n(&counters->remaps_inline, queue->remaps_inline, __ATOMIC_RELAXED);
-		__atomic_store_n(&counters->locks_taken_over, queue->steals, __ATOMIC_RELAXED);
-		__atomic_store_n(&session->rolls, queue->rolls, __ATOMIC_RELAXED);
-		__atomic_store_n(&session->remaps_inline, queue->remaps_inline, __ATOMIC_RELAXED);
-	}
-}
-
-static void ring(struct gpuseg_client *client)
-{
-	const uint64_t one = 1;
-
-	if (unlikely(descriptor_is_foreign(&client->doorbell))) {
-		disown(client);
-		return;
-	}
-	/*
-	 * EAGAIN means that the counter of the eventfd is full, so the daemon is being woken already. Other errors
-	 * cannot be handled here.
-	 */
-	if (syscall(SYS_write, client->doorbell.number, &one, sizeof(one)) == sizeof(one)) {
-		count(&client->counters.bells);
-		count(&client->session->bells);
-	}
-}
-
-/*
- * A contended priority-inheritance mutex is passed on by the kernel, which takes about 10 us, but it is held for about
- * 50 ns. So spin first. A holder that was preempted inherits our priority once we block.
- */
-static void append_lock(pthread_mutex_t *mutex)
-{
-	for (int i = 0; i < APPEND_SPIN; i++) {
-		if (likely(pthread_mutex_trylock(mutex) == 0))
-			return;
-		cpu_relax();
-	}
-	pthread_mutex_lock(mutex);
-}
-
-int client_append(struct gpuseg_client *client, struct gpuseg_record *record)
-{
-	int ret;
-
-	append_lock(&client->append_mutex);
-	record->seq = client->seq + 1; /* used up only on success: a gap would mean a lost record */
-	ret = cq_append(&client->queue, record);
-	if (likely(ret == 0)) {
-		client->seq = record->seq;
-		__atomic_store_n(&client->counters.records, record->seq, __ATOMIC_RELAXED);
-		__atomic_store_n(&client->session->records, record->seq, __ATOMIC_RELAXED);
-	} else {
-		count(&client->counters.drops);
-		__atomic_store_n(&client->session->drops, client->counters.drops, __ATOMIC_RELAXED);
-	}
-	publish_counts(client);
-	pthread_mutex_unlock(&client->append_mutex);
-	if (unlikely(ret == -EBADF)) {
-		disown(client); /* the directory of the queue, when a cycle was to be opened */
-		return fail_lost(client);
-	}
-	if (unlikely(ret < 0))
-		return fail_with(client, ret, "record %llu was not written: %s", (unsigned long long)record->seq,
-				 gpuseg_strerror(ret));
-	/*
-	 * Store, then look (ADR 30). The client publishes its record, then loads `sleeping`; the daemon stores
-	 * `sleeping`, then polls every queue; each has a full fence between. So one of the two sees the other's store.
-	 */
-	full_fence();
-	if (__atomic_load_n(&client->status->sleeping, __ATOMIC_RELAXED))
-		ring(client);
-	return 0;
 }
 
 /* ---- roll thread ---- */
@@ -312,7 +144,7 @@ static void stop_roll_thread(struct gpuseg_client *client)
 	client->roll_thread_runs = false;
 }
 
-/* ---- registration socket ---- */
+/* ---- connect ---- */
 
 static void set_socket_timeout(int fd, int64_t ns)
 {
@@ -320,126 +152,6 @@ static void set_socket_timeout(int fd, int64_t ns)
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-}
-
-/* Receive one packet and up to two descriptors (-1 = none). Returns its length or -errno. */
-static ssize_t receive(int fd, void *buffer, size_t size, int descriptors[2])
-{
-	union {
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = {.iov_base = buffer, .iov_len = size};
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-	ssize_t n;
-
-	descriptors[0] = descriptors[1] = -1;
-	do {
-		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return errno == EAGAIN || errno == EWOULDBLOCK ? -ETIMEDOUT : errno == ECONNRESET ? -ENOTCONN : -errno;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-			size_t bytes = c->cmsg_len - CMSG_LEN(0);
-
-			memcpy(descriptors, CMSG_DATA(c), bytes < 2 * sizeof(int) ? bytes : 2 * sizeof(int));
-		}
-	}
-	return n == 0 ? -ENOTCONN : (msg.msg_flags & MSG_TRUNC) ? -EPROTO : n;
-}
-
-static void close_descriptors(int descriptors[2])
-{
-	for (int i = 0; i < 2; i++) {
-		if (descriptors[i] >= 0)
-			close(descriptors[i]);
-		descriptors[i] = -1;
-	}
-}
-
-/*
- * Send one request and receive its reply. Replies to an earlier request, which had timed out, are skipped. A reply may
- * be shorter than reply_size only if it refuses.
- */
-static int exchange(struct gpuseg_client *client, struct gpuseg_msg *request, size_t request_size,
-		    struct gpuseg_msg *reply, size_t reply_size, int descriptors[2])
-{
-	int64_t deadline_ns = now_ns() + REQUEST_TIMEOUT_NS;
-	ssize_t n;
-
-	descriptors[0] = descriptors[1] = -1; /* the caller closes them in any case */
-	request->magic = GPUSEG_MSG_MAGIC;
-	request->version = GPUSEG_ABI_VERSION;
-	request->size = (uint32_t)request_size;
-	request->seq = ++client->request_seq;
-	if (descriptor_is_foreign(&client->socket)) {
-		disown(client);
-		return fail_lost(client);
-	}
-	do {
-		n = send(client->socket.number, request, request_size, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0) {
-		int ret = errno == EPIPE || errno == ECONNRESET ? -ENOTCONN : errno == EAGAIN ? -ETIMEDOUT : -errno;
-
-		return fail_with(client, ret, "request to the daemon: %s", gpuseg_strerror(ret));
-	}
-	for (;;) {
-		memset(reply, 0, reply_size);
-		if (descriptor_is_foreign(&client->socket)) { /* since the request, or the answer to another one */
-			disown(client);
-			return fail_lost(client);
-		}
-		n = receive(client->socket.number, reply, reply_size, descriptors);
-		if (n < 0)
-			return fail_with(client, (int)n, "no answer from the daemon within %d s: %s",
-					 (int)(REQUEST_TIMEOUT_NS / NS_PER_S), gpuseg_strerror((int)n));
-		if ((size_t)n < sizeof(*reply) || reply->magic != GPUSEG_MSG_MAGIC) {
-			close_descriptors(descriptors);
-			return fail_with(client, -EPROTO,
-					 "the daemon's answer has %zd bytes and magic %#x; is it a gpuseg daemon?", n,
-					 reply->magic);
-		}
-		if (reply->version >> 16 != GPUSEG_ABI_MAJOR) {
-			close_descriptors(descriptors);
-			return fail_with(
-				client, -EPROTONOSUPPORT,
-				"the daemon speaks layout %u.%u, this library %d.%d; install one release of both",
-				reply->version >> 16, reply->version & 0xffff, GPUSEG_ABI_MAJOR, GPUSEG_ABI_MINOR);
-		}
-		if (reply->seq == request->seq)
-			break;
-		close_descriptors(descriptors);
-		if (now_ns() - deadline_ns >= 0)
-			return fail_with(client, -ETIMEDOUT, "the daemon answers other requests than this one");
-	}
-	if (reply->type != request->type || reply->status > 0 || reply->status < -4095 ||
-	    (reply->status == 0 && (size_t)n != reply_size)) {
-		close_descriptors(descriptors);
-		return fail_with(client, -EPROTO,
-				 "the daemon's answer (type %u, status %d, %zd bytes) does not fit the request",
-				 reply->type, reply->status, n);
-	}
-	return reply->status;
-}
-
-int client_request(struct gpuseg_client *client, void *request, size_t request_size, void *reply, size_t reply_size)
-{
-	int descriptors[2];
-	int ret = exchange(client, request, request_size, reply, reply_size, descriptors);
-
-	close_descriptors(descriptors);
-	return ret;
-}
-
-/* ---- connect ---- */
-
-/* A NUL-terminated, non-empty text in a fixed field? */
-static bool terminated(const char *field, size_t size)
-{
-	return field[0] && memchr(field, '\0', size);
 }
 
 /*
@@ -531,7 +243,7 @@ static int ask_for_file(void *arg, int64_t cycle, char *text)
 	int descriptors[2], flags, ret;
 
 	pthread_mutex_lock(&client->root->request_mutex);
-	ret = exchange(client, &request.msg, sizeof(request), &reply.msg, sizeof(reply), descriptors);
+	ret = client_exchange(client, &request.msg, sizeof(request), &reply.msg, sizeof(reply), descriptors);
 	pthread_mutex_unlock(&client->root->request_mutex);
 	if (ret == 0) {
 		flags = descriptors[0] < 0 ? -1 : fcntl(descriptors[0], F_GETFL);
@@ -543,8 +255,8 @@ static int ask_for_file(void *arg, int64_t cycle, char *text)
 	}
 	close_descriptors(descriptors);
 	snprintf(text, CQ_TEXT_BYTES, "%.*s", CQ_TEXT_BYTES - 1,
-		 reply.msg.status == ret && terminated(reply.text, sizeof(reply.text)) ? reply.text
-										       : gpuseg_last_message(client));
+		 reply.msg.status == ret && is_text(reply.text, sizeof(reply.text)) ? reply.text
+										    : gpuseg_last_message(client));
 	return ret;
 }
 
@@ -635,17 +347,17 @@ static int attach(struct gpuseg_client *client, const char *name)
 	int ret;
 
 	snprintf(hello.name, sizeof(hello.name), "%s", name);
-	ret = exchange(client, &hello.msg, sizeof(hello), &reply.msg, sizeof(reply), descriptors);
+	ret = client_exchange(client, &hello.msg, sizeof(hello), &reply.msg, sizeof(reply), descriptors);
 	if (ret < 0) {
 		close_descriptors(descriptors);
-		if (reply.msg.status == ret && terminated(reply.text, sizeof(reply.text)))
+		if (reply.msg.status == ret && is_text(reply.text, sizeof(reply.text)))
 			fail_with(NULL, ret, "%s", reply.text);
 		else /* keep the message although the client is about to be freed: file it under "no client" */
 			fail_with(NULL, ret, "%.250s", strdupa(gpuseg_last_message(client)));
 		return ret;
 	}
-	if (descriptors[0] < 0 || descriptors[1] < 0 || !terminated(reply.queue_dir, sizeof(reply.queue_dir)) ||
-	    !terminated(reply.status_path, sizeof(reply.status_path))) {
+	if (descriptors[0] < 0 || descriptors[1] < 0 || !is_text(reply.queue_dir, sizeof(reply.queue_dir)) ||
+	    !is_text(reply.status_path, sizeof(reply.status_path))) {
 		close_descriptors(descriptors);
 		return fail_with(NULL, -EPROTO, "the daemon's welcome lacks a descriptor or a path");
 	}

@@ -112,6 +112,8 @@ static inline void count(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
+/* ---- text.c ---- */
+
 /* Remember a line for gpuseg_last_message(client) of this thread; returns `result`. */
 int fail_with(const struct gpuseg_client *client, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -125,8 +127,17 @@ int fail_segment(const struct gpuseg_client *client, int result, uint64_t ticket
 /* Why the daemon dropped a client. */
 const char *poison_text(uint32_t code);
 
+/* Copy an attribute structure of another library version; see gpuseg.h. */
+int copy_attr(void *to, size_t known_size, size_t smallest, const void *from);
+
+/* ---- thread_id.c ---- */
+
 /* The caller's thread id, without a system call per use. */
 uint32_t thread_id(void);
+/* In a forked child: its thread has another id. */
+void thread_id_forked(void);
+
+/* ---- append.c ---- */
 
 /* 0, -EOWNERDEAD, -EPROTO or -ENOTCONN: may this client append? `at_ns` is the current time. */
 int client_check(struct gpuseg_client *client, int64_t at_ns);
@@ -134,26 +145,33 @@ int client_check(struct gpuseg_client *client, int64_t at_ns);
 /* Is the daemon's end of the socket closed, or has the program closed ours? Remembers a yes. */
 bool client_lost(struct gpuseg_client *client);
 
+/*
+ * The program has closed descriptors of the connection, so it is of no use any more. What is left of it ends now: the
+ * daemon forgets its tasks before they are registered again. Any thread.
+ */
+void client_disown(struct gpuseg_client *client);
+
+/* -ENOTCONN, with a line that says why the connection is lost. */
+int client_fail_lost(const struct gpuseg_client *client);
+
 /* The mechanism of the daemon as it is now: can it hold segments only at their begin? A client that is managed. */
 bool client_gates(struct gpuseg_client *root);
 
 /* Number and append a record, and wake the daemon if it sleeps. Results as cq_append(). */
 int client_append(struct gpuseg_client *client, struct gpuseg_record *record);
 
-/* Register the task with this connection; fills *slot and *task_id. root->request_mutex held. */
-int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, struct gpuseg_slot **slot,
-		  uint32_t *task_id);
+/* ---- task.c ---- */
 
 /* End an open segment, tell the daemon, unlink and free the task. root->request_mutex held. */
 int task_close_locked(struct gpuseg_task *task);
-
-/* ---- by_hand.c; another one is in libgpuseg-inject.so itself ---- */
 
 /*
  * As gpuseg_end_measured(), for a segment whose work was done at end_ns, which is not in the future. The task has no
  * boost.
  */
 int task_end_at(struct gpuseg_task *task, int64_t end_ns, int64_t device_ns);
+
+/* ---- by_hand.c; another one is in libgpuseg-inject.so itself ---- */
 
 /* The program has opened a task, so no automatic segments are wanted. */
 void tell_injection(void);
@@ -174,11 +192,5 @@ int boost_drop(struct gpuseg_task *task);
 
 /* In a forked child: restore what its thread had before the boost. */
 void boost_forked(void);
-
-/* Send `request` (a struct gpuseg_msg_*) and receive its reply. request_mutex held. */
-int client_request(struct gpuseg_client *client, void *request, size_t request_size, void *reply, size_t reply_size);
-
-/* Copy an attribute structure of another library version; see gpuseg.h. */
-int copy_attr(void *to, size_t known_size, size_t smallest, const void *from);
 
 #endif /* GPUSEG_INTERNAL_H */

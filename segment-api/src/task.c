@@ -6,6 +6,7 @@
 #include <sys/sysinfo.h>
 
 #include "internal.h"
+#include "registration.h"
 
 #define FLAGS_KNOWN (GPUSEG_TASK_ALWAYS_WAIT | GPUSEG_TASK_BOOST_IF_PERMITTED)
 
@@ -506,50 +507,6 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 		return fail_with(client, -EINVAL,
 				 "task \"%s\": on_timeout is %u; give GPUSEG_ON_TIMEOUT_FAIL or _PROCEED", a->name,
 				 a->on_timeout);
-	return 0;
-}
-
-int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, struct gpuseg_slot **slot,
-		  uint32_t *task_id)
-{
-	const struct gpuseg_task_attr *attr = &task->attr;
-	struct gpuseg_msg_task_open request = {.msg.type = GPUSEG_MSG_TASK_OPEN,
-					       .priority = attr->priority,
-					       .gpu_priority = attr->gpu_priority,
-					       .gpu = attr->gpu,
-					       .flags = (task->always_wait ? GPUSEG_TASK_NO_OPTIMISTIC : 0) |
-							task->boost << GPUSEG_TASK_BOOST_SHIFT,
-					       .period_ns = attr->period_ns,
-					       .deadline_ns = attr->deadline_ns,
-					       .budget_ns = attr->budget_ns,
-					       .overrun = (uint8_t)attr->on_overrun,
-					       .partition = (uint8_t)attr->partition,
-					       .weight = (uint16_t)attr->weight,
-					       .window_us = (uint32_t)((attr->window_ns + 999) / 1000)};
-	struct gpuseg_msg_task_reply reply = {0};
-	struct gpuseg_slot *slots = (struct gpuseg_slot *)(client->session + 1);
-	int ret;
-
-	memcpy(request.name, attr->name, strlen(attr->name));
-	ret = client_request(client, &request, sizeof(request), &reply, sizeof(reply));
-	if (ret < 0) {
-		if (reply.msg.status == ret && reply.text[0] && memchr(reply.text, '\0', sizeof(reply.text)))
-			fail_with(client, ret, "%s", reply.text);
-		else if (reply.msg.status == ret)
-			fail_with(client, ret, "task \"%s\": the daemon refused it: %s", attr->name,
-				  gpuseg_strerror(ret));
-		return ret;
-	}
-	if (reply.task_id == 0 || reply.slot >= client->session->slot_count || reply.slot >= GPUSEG_SLOTS_MAX)
-		return fail_with(client, -EPROTO, "task \"%s\": the daemon gave id %u and slot %u of %u", attr->name,
-				 reply.task_id, reply.slot, client->session->slot_count);
-	*slot = &slots[reply.slot];
-	*task_id = reply.task_id;
-	/* acquire; pairs with the daemon's release, which publishes the slot last */
-	if (__atomic_load_n(&(*slot)->task_id, __ATOMIC_ACQUIRE) != reply.task_id ||
-	    __atomic_load_n(&(*slot)->grant, __ATOMIC_RELAXED) != 0)
-		return fail_with(client, -EPROTO, "task \"%s\": slot %u was not prepared for task %u", attr->name,
-				 reply.slot, reply.task_id);
 	return 0;
 }
 
