@@ -3,7 +3,12 @@
 #include <string.h>
 
 #include "../src/internal.h"
+#include "by_cupti.h"
+#include "driver.h"
+#include "calls.h"
+#include "cupti.h"
 #include "inject.h"
+#include "settings.h"
 #include "wrap/wrap.h"
 
 #define IDS_MAX 4096
@@ -124,9 +129,11 @@ static const struct function *function_named(const char *name)
 	return NULL;
 }
 
+static void *subscriber;
+
 static bool subscribe(cupti_callback callback, const void *user)
 {
-	int result = inject.cupti.cuptiSubscribe(&inject.subscriber, callback, (void *)(uintptr_t)user);
+	int result = cupti.cuptiSubscribe(&subscriber, callback, (void *)(uintptr_t)user);
 	unsigned int enabled = 0, launches = 0;
 
 	if (result != CUPTI_SUCCESS) {
@@ -139,13 +146,12 @@ static bool subscribe(cupti_callback callback, const void *user)
 	for (uint32_t id = 1; id < IDS_MAX; id++) {
 		const char *name;
 
-		if (inject.cupti.cuptiGetCallbackName(CUPTI_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS || !name)
+		if (cupti.cuptiGetCallbackName(CUPTI_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS || !name)
 			continue;
 		followed[id] = function_named(name);
 		if (!followed[id])
 			continue;
-		if (inject.cupti.cuptiEnableCallback(1, inject.subscriber, CUPTI_DOMAIN_DRIVER_API, id) !=
-		    CUPTI_SUCCESS) {
+		if (cupti.cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_DRIVER_API, id) != CUPTI_SUCCESS) {
 			followed[id] = NULL;
 			continue;
 		}
@@ -153,7 +159,7 @@ static bool subscribe(cupti_callback callback, const void *user)
 		launches += followed[id]->kind == LAUNCH_KERNEL || followed[id]->kind == LAUNCH_EX;
 	}
 	if (!launches) {
-		inject.cupti.cuptiUnsubscribe(inject.subscriber);
+		cupti.cuptiUnsubscribe(subscriber);
 		say("libcupti knows no launch of a kernel; runs unmanaged");
 		return false;
 	}

@@ -8,7 +8,11 @@
 #include <dlfcn.h>
 
 #include "../src/internal.h"
+#include "by_wrapper.h"
+#include "calls.h"
+#include "driver.h"
 #include "inject.h"
+#include "settings.h"
 #include "wrap/wrap.h"
 
 /* atomic: changes when contexts end, since the next one may have the same handle */
@@ -21,23 +25,16 @@ static __thread struct {
 	uint32_t generation;
 } latest THREAD_MODEL;
 
-const struct wrap *wrappers(void)
-{
-	const struct wrap *wrap = dlsym(RTLD_DEFAULT, "gpuseg_wrap");
-
-	return wrap && wrap->count == FUNCTION_COUNT ? wrap : NULL;
-}
-
 static void find_context(struct wrapped_call *call)
 {
 	const uint32_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
 	unsigned long long id = 0;
 	CUcontext handle = NULL;
 
-	if (inject.identity.cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle)
+	if (identity.cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle)
 		return;
 	if (unlikely(handle != latest.handle || latest.generation != now)) {
-		if (inject.identity.cuCtxGetId(handle, &id) != CUDA_SUCCESS)
+		if (identity.cuCtxGetId(handle, &id) != CUDA_SUCCESS)
 			return;
 		latest.handle = handle;
 		latest.uid = (uint32_t)id;
@@ -86,9 +83,9 @@ bool wrappers_follow(const char **why)
 	*why = NULL;
 	if (!wrap)
 		return false;
-	*why = !inject.identity.cuCtxGetId ? "the driver has no cuCtxGetId"
-	       : !wrap->in_init()	   ? "cuInit was not called through the preloaded wrappers"
-					   : wrap->passed_by();
+	*why = !identity.cuCtxGetId ? "the driver has no cuCtxGetId"
+	       : !wrap->in_init()   ? "cuInit was not called through the preloaded wrappers"
+				    : wrap->passed_by();
 	if (*why)
 		return false;
 	wrap->follow(&follower);

@@ -4,7 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
+#include "captures.h"
+#include "device.h"
+#include "driver.h"
+#include "flight.h"
+#include "gpu.h"
 #include "inject.h"
+#include "kernels.h"
+#include "markers.h"
+#include "segments.h"
+#include "settings.h"
+#include "ranks.h"
+#include "streams.h"
+#include "threads.h"
+#include "turn.h"
 
 #define CONFIG_STREAM 32 /* where CUlaunchConfig has its stream; its shape comes first */
 
@@ -71,9 +85,9 @@ static bool captured(struct target target)
 {
 	int status = CAPTURE_STATUS_NONE;
 
-	if (!__atomic_load_n(&inject.capture_count, __ATOMIC_RELAXED))
+	if (!captures_any())
 		return false;
-	return inject.driver.cuStreamIsCapturing((CUstream)target.handle, &status) != CUDA_SUCCESS || /* NOLINT */
+	return driver.cuStreamIsCapturing((CUstream)target.handle, &status) != CUDA_SUCCESS || /* NOLINT */
 	       status != CAPTURE_STATUS_NONE;
 }
 
@@ -125,6 +139,12 @@ static int percent_of(const struct context *context, const struct call *call)
 	}
 }
 
+/* Is there anything to look at before a launch? */
+static bool flight_wanted(const struct gpu *gpu)
+{
+	return inject.settings.flight_ns > 0 || gpu->flight.bound_ns > 0;
+}
+
 /* Before a launch: is it its turn, and is there room for it? Lock held, released meanwhile. */
 static void give_way(struct context *context, struct target target)
 {
@@ -134,9 +154,9 @@ static void give_way(struct context *context, struct target target)
 	if (!s)
 		return;
 	if (!s->priority_known) {
-		if (!flight_rank(target.handle, &priority) && inject.settings.cuda_priorities) {
+		if (!rank_of(target.handle, &priority) && inject.settings.cuda_priorities) {
 			inject_unlock();
-			if (inject.driver.cuStreamGetPriority((CUstream)target.handle, &priority) != /* NOLINT */
+			if (driver.cuStreamGetPriority((CUstream)target.handle, &priority) != /* NOLINT */
 			    CUDA_SUCCESS)
 				priority = 0;
 			inject_lock();
@@ -175,7 +195,7 @@ static void enter_launch(const struct call *call)
 			stream_enter(s, at_ns);
 			if (flight_applies(s))
 				flight_launched(s, launched_by(call), percent, at_ns);
-			*call->word = (uint64_t)s->use << 32 | (uint64_t)(s - inject.streams + 1);
+			*call->word = (uint64_t)s->use << 32 | (uint64_t)(s - tracked.streams + 1);
 		} else {
 			context->gpu->launch_ns = now_ns();
 			context->gpu->untracked_until_ns = context->gpu->launch_ns + 10 * NS_PER_MS;
@@ -194,12 +214,9 @@ static void leave_launch(const struct call *call)
 
 	if (!index || index > STREAMS_MAX)
 		return;
-	s = &inject.streams[index - 1];
+	s = &tracked.streams[index - 1];
 	inject_lock();
-	if (inject.wake_due) {
-		inject.wake_due = false;
-		thread_wake();
-	}
+	thread_wake_if_due();
 	own = s->uid && s->use == use && s->owner;
 	if (s->uid && s->use == use) {
 		stream_leave(s, call->result == CUDA_SUCCESS);
@@ -218,8 +235,8 @@ static struct context *named(const struct call *call)
 	const uintptr_t handle = call->function->kind == SYNC_NAMED ? call->arguments[0] : (uintptr_t)call->context;
 
 	for (size_t i = 0; handle && i < CONTEXTS_MAX; i++) {
-		if (inject.contexts[i].uid && (uintptr_t)inject.contexts[i].handle == handle)
-			return &inject.contexts[i];
+		if (tracked.contexts[i].uid && (uintptr_t)tracked.contexts[i].handle == handle)
+			return &tracked.contexts[i];
 	}
 	return NULL;
 }
@@ -247,7 +264,7 @@ static void count_wait(const struct call *call, bool begins)
 static void enter_sync(const struct call *call)
 {
 	inject_lock();
-	*call->word = inject.launches;
+	*call->word = tracked.launches;
 	count_wait(call, true);
 	inject_unlock();
 }
@@ -261,7 +278,7 @@ static void leave_sync(const struct call *call)
 	inject_lock();
 	count_wait(call, false);
 	/* A word beyond all launches: the entry was not seen, and the word is not ours. */
-	if (call->result == CUDA_SUCCESS && number <= inject.launches) {
+	if (call->result == CUDA_SUCCESS && number <= tracked.launches) {
 		switch (call->function->kind) {
 		case SYNC_CONTEXT:
 		case SYNC_NAMED:
@@ -306,28 +323,12 @@ static void begin_capture(const struct call *call)
 	if (!device_lock())
 		return;
 	inject_lock();
-	room = inject.capture_count < CAPTURES_MAX;
-	if (room) {
-		inject.captures[inject.capture_count] = handle;
-		__atomic_store_n(&inject.capture_count, inject.capture_count + 1, __ATOMIC_RELAXED);
-	}
+	room = captures_add(handle);
 	inject_unlock();
 	device_unlock();
 	if (!room) {
 		say("more than %d streams are being captured at once; runs unmanaged", CAPTURES_MAX);
 		deactivate();
-	}
-}
-
-/* Of a capture that has ended, or that never began. Lock held. */
-static void drop_capture(uintptr_t handle)
-{
-	for (unsigned int i = 0; i < inject.capture_count; i++) {
-		if (inject.captures[i] == handle) {
-			inject.captures[i] = inject.captures[inject.capture_count - 1];
-			__atomic_store_n(&inject.capture_count, inject.capture_count - 1, __ATOMIC_RELAXED);
-			return;
-		}
 	}
 }
 
@@ -340,11 +341,11 @@ static void leave_capture(const struct call *call)
 		return;
 	/* An error may have ended the capture or left it as it was: the driver knows. */
 	if (call->result != CUDA_SUCCESS &&
-	    inject.driver.cuStreamIsCapturing((CUstream)handle, &status) == CUDA_SUCCESS && /* NOLINT: a handle */
+	    driver.cuStreamIsCapturing((CUstream)handle, &status) == CUDA_SUCCESS && /* NOLINT: a handle */
 	    status != CAPTURE_STATUS_NONE)
 		return;
 	inject_lock();
-	drop_capture(handle);
+	captures_drop(handle);
 	inject_unlock();
 }
 
@@ -356,8 +357,8 @@ static void destroy_stream(const struct call *call)
 	if (target.handle == STREAM_LEGACY || target.owner || !device_lock())
 		return;
 	inject_lock();
-	drop_capture(target.handle);
-	flight_set_rank(target.handle, -1); /* the next stream may have the same handle */
+	captures_drop(target.handle);
+	rank_set(target.handle, -1); /* the next stream may have the same handle */
 	s = known(call, target);
 	inject_unlock();
 	if (s)
@@ -379,7 +380,7 @@ static void destroy_context(uint32_t kind, uintptr_t argument)
 		return;
 	inject_lock();
 	for (size_t i = 0; i < CONTEXTS_MAX; i++) {
-		struct context *c = &inject.contexts[i];
+		struct context *c = &tracked.contexts[i];
 
 		if (c->uid && (kind == CONTEXT_DESTROY ? (uintptr_t)c->handle == argument
 						       : c->device == (CUdevice)(argument & 0xffffffffu)))
@@ -460,7 +461,7 @@ static void at_exit(const struct call *call)
 /* Is this call followed? */
 static bool wanted(void)
 {
-	return !inside && __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) && !nothing_to_do();
+	return !inside && is_active() && !nothing_to_do();
 }
 
 bool call_entered(const struct call *call)

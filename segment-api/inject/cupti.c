@@ -13,7 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cupti.h"
+#include "driver.h"
 #include "inject.h"
+#include "settings.h"
+
+struct cupti cupti;
 
 /* From CUPTI 13.0 on the version is major * 10000 + ...; before, it counts: 13 to 18 are CUDA 11, 19 to 28 CUDA 12. */
 static int cuda_major_of(uint32_t cupti_version)
@@ -40,8 +45,8 @@ static bool try_file(struct search *search, const char *path, bool any_version)
 	_Static_assert(sizeof(names) / sizeof(names[0]) == sizeof(struct cupti) / sizeof(void *), "one name each");
 	if (!library)
 		return false;
-	if (!resolve(library, &inject.cupti, names, sizeof(names) / sizeof(names[0])) &&
-	    inject.cupti.cuptiGetVersion(&version) == CUPTI_SUCCESS) {
+	if (!resolve(library, &cupti, names, sizeof(names) / sizeof(names[0])) &&
+	    cupti.cuptiGetVersion(&version) == CUPTI_SUCCESS) {
 		if (any_version || cuda_major_of(version) == search->major) {
 			if (inject.settings.verbose)
 				say("%s has version %u", path, version);
@@ -207,7 +212,7 @@ bool cupti_load(void)
 	struct search search = {.major = 0};
 	int version;
 
-	if (inject.driver.cuDriverGetVersion(&version) != CUDA_SUCCESS) {
+	if (driver.cuDriverGetVersion(&version) != CUDA_SUCCESS) {
 		say("the CUDA driver does not tell its version; runs unmanaged");
 		return false;
 	}

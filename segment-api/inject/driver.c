@@ -3,10 +3,24 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "inject.h"
+#include "driver.h"
+#include "settings.h"
 #include "wrap/wrap.h"
 
-void *symbol_of(void *library, const char *name)
+struct driver driver;
+struct occupancy occupancy;
+struct identity identity;
+struct touching touching;
+
+const struct wrap *wrappers(void)
+{
+	const struct wrap *wrap = dlsym(RTLD_DEFAULT, "gpuseg_wrap");
+
+	return wrap && wrap->count == FUNCTION_COUNT ? wrap : NULL;
+}
+
+/* Find a function of a loaded library; never a wrapper of it. */
+static void *symbol_of(void *library, const char *name)
 {
 	const struct wrap *wrap = wrappers();
 
@@ -41,7 +55,7 @@ bool driver_load(void)
 					    "cuStreamGetPriority",
 					    "cuThreadExchangeStreamCaptureMode"};
 	static const char *const optional[] = {"cuDeviceGetAttribute", "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
-	static const char *const touching[] = {"cuStreamCreate", "cuMemsetD32Async"};
+	static const char *const for_touching[] = {"cuStreamCreate", "cuMemsetD32Async"};
 	static const char *const identities[] = {"cuCtxGetCurrent", "cuCtxGetId"};
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	const char *missing;
@@ -52,16 +66,16 @@ bool driver_load(void)
 		return false;
 	}
 	/* The handle is kept: the library stays loaded as long as this one. */
-	missing = resolve(library, &inject.driver, names, sizeof(names) / sizeof(names[0]));
+	missing = resolve(library, &driver, names, sizeof(names) / sizeof(names[0]));
 	if (missing) {
 		say("the CUDA driver has no %s, it is too old; runs unmanaged", missing);
 		return false;
 	}
-	if (resolve(library, &inject.occupancy, optional, sizeof(optional) / sizeof(optional[0])))
-		inject.occupancy = (struct occupancy){NULL, NULL};
-	if (resolve(library, &inject.touching, touching, sizeof(touching) / sizeof(touching[0])))
-		inject.touching = (struct touching){NULL, NULL};
-	if (resolve(library, &inject.identity, identities, sizeof(identities) / sizeof(identities[0])))
-		inject.identity = (struct identity){NULL, NULL};
+	if (resolve(library, &occupancy, optional, sizeof(optional) / sizeof(optional[0])))
+		occupancy = (struct occupancy){NULL, NULL};
+	if (resolve(library, &touching, for_touching, sizeof(for_touching) / sizeof(for_touching[0])))
+		touching = (struct touching){NULL, NULL};
+	if (resolve(library, &identity, identities, sizeof(identities) / sizeof(identities[0])))
+		identity = (struct identity){NULL, NULL};
 	return true;
 }

@@ -12,7 +12,8 @@
 #include <sys/un.h>
 
 #include "directory.h"
-#include "inject.h"
+#include "gpuseg.h"
+#include "settings.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
 #define LIBRARY "libgpuseg-inject.so"

@@ -10,7 +10,10 @@
  * for settings.wait_ns goes on, and the process runs unmanaged for a minute.
  */
 #include "../src/internal.h"
+#include "gpu.h"
+#include "held.h"
 #include "inject.h"
+#include "threads.h"
 
 #define HELD_STEP_NS (20 * NS_PER_MS) /* longest sleep before a look whether the daemon is alive */
 #define LEVEL_DEACTIVATE 2
@@ -44,7 +47,7 @@ static bool counts(const struct gpu *gpu, int64_t at_ns)
 
 static bool follows(void)
 {
-	return __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) && !__atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE);
+	return is_active() && !__atomic_load_n(&inject.by_hand, __ATOMIC_ACQUIRE);
 }
 
 bool held_now(const struct gpu *gpu)
@@ -61,9 +64,9 @@ bool held_wait(struct gpu *gpu)
 		return true;
 	begin_ns = at_ns = now_ns();
 	gpu->held++;
-	while (gpu->segment == SEGMENT_OPEN && follows() && (word = waits(gpu)) && counts(gpu, at_ns)) {
+	while (gpu->segment.state == SEGMENT_OPEN && follows() && (word = waits(gpu)) && counts(gpu, at_ns)) {
 		if (at_ns - begin_ns >= inject.settings.wait_ns) {
-			segment_give_up(gpu, "a launch was not let go");
+			gpu_give_up(gpu, "a launch was not let go");
 			break;
 		}
 		inject_unlock();
@@ -73,15 +76,15 @@ bool held_wait(struct gpu *gpu)
 		at_ns = now_ns();
 	}
 	gpu->held--;
-	inject.wake_due = true; /* the library's thread did not see to the end of the segment meanwhile */
-	return gpu->segment == SEGMENT_OPEN;
+	thread_wake_later(); /* the library's thread did not see to the end of the segment meanwhile */
+	return gpu->segment.state == SEGMENT_OPEN;
 }
 
 int64_t held_bound(const struct gpu *gpu)
 {
 	const struct gpuseg_status *status;
 
-	if (!gpu->marked || inject.settings.priority > 0)
+	if (!gpu->segment.marked || inject.settings.priority > 0)
 		return 0;
 	status = gpu->task->client->status;
 	return status->holds_launches && status->mechanism_level < LEVEL_DEACTIVATE ? inject.settings.bound_ns : 0;

@@ -8,7 +8,10 @@
  * learned is the one with which the latest pauses would have cost the least: long enough for pauses within jobs, if
  * there are any, and as short as it can be where there are only those between jobs.
  */
+#include "gpu.h"
+#include "hold_off.h"
 #include "inject.h"
+#include "settings.h"
 
 #define CHANGE_NS (1500 * NS_PER_US) /* others enabled and disabled again, on an H200 */
 #define PAUSES_LEAST 8

@@ -11,7 +11,12 @@
  * privileges.
  */
 #include "../src/internal.h"
+#include "costs.h"
+#include "driver.h"
+#include "gpu.h"
 #include "inject.h"
+#include "kernels.h"
+#include "streams.h"
 
 #define DEVICE_ATTRIBUTE_MULTIPROCESSORS 16
 #define DEVICE_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR 39
@@ -32,18 +37,19 @@ static struct gpuseg_slot *slot_of(const struct gpu *gpu)
  */
 static uint32_t room_for(const struct context *context, uintptr_t function, const struct shape *shape)
 {
+	const CUfunction kernel = (CUfunction)function; /* NOLINT: a handle */
 	int blocks = 0, multiprocessors = 0, threads = 0;
 
-	if (!inject.occupancy.cuOccupancyMaxActiveBlocksPerMultiprocessor || !shape->threads ||
-	    inject.occupancy.cuDeviceGetAttribute(&multiprocessors, DEVICE_ATTRIBUTE_MULTIPROCESSORS,
-						  context->device) != CUDA_SUCCESS ||
+	if (!occupancy.cuOccupancyMaxActiveBlocksPerMultiprocessor || !shape->threads ||
+	    occupancy.cuDeviceGetAttribute(&multiprocessors, DEVICE_ATTRIBUTE_MULTIPROCESSORS, context->device) !=
+		    CUDA_SUCCESS ||
 	    multiprocessors <= 0)
 		return ROOM_UNKNOWN;
-	if (inject.occupancy.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-		    &blocks, (CUfunction)function, (int)shape->threads, shape->shared) != CUDA_SUCCESS || /* NOLINT */
+	if (occupancy.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)shape->threads,
+								  shape->shared) != CUDA_SUCCESS ||
 	    blocks <= 0) {
-		if (inject.occupancy.cuDeviceGetAttribute(&threads, DEVICE_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR,
-							  context->device) != CUDA_SUCCESS)
+		if (occupancy.cuDeviceGetAttribute(&threads, DEVICE_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR,
+						   context->device) != CUDA_SUCCESS)
 			return ROOM_UNKNOWN;
 		blocks = threads / (int)shape->threads;
 	}
@@ -92,18 +98,18 @@ static void age(struct kernel_times *t)
 	t->percent_ns /= 2;
 }
 
-void kernels_landed(struct gpu *gpu, int64_t took_ns, int64_t longest_ns)
+void kernels_landed(struct gpu *gpu, const struct batch *batch, int64_t took_ns, int64_t longest_ns)
 {
 	struct kernel_times *t = &gpu->kernels;
 	struct gpuseg_slot *slot = slot_of(gpu);
 	enum gpuseg_kernel_class class = GPUSEG_KERNELS_UNKNOWN;
-	const int percent = gpu->batch_kernels ? (int)(gpu->batch_percent / gpu->batch_kernels) : 0;
+	const int percent = batch->kernels ? (int)(batch->percent / batch->kernels) : 0;
 	int64_t known_ns;
 
-	if (!gpu->batch_opaque && gpu->batch_kernels) {
+	if (!batch->opaque && batch->kernels) {
 		if (percent <= SMALL_PERCENT)
 			class = GPUSEG_KERNELS_SMALL;
-		else if (gpu->batch_kernels <= LONG_COUNT && 2 * took_ns > 3 * flight_limit_ns())
+		else if (batch->kernels <= LONG_COUNT && 2 * took_ns > 3 * flight_limit_ns())
 			class = GPUSEG_KERNELS_LONG;
 		else
 			class = GPUSEG_KERNELS_FILL;

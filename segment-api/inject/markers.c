@@ -14,11 +14,15 @@
  */
 #include <sys/mman.h>
 
+#include "captures.h"
+#include "driver.h"
 #include "inject.h"
+#include "markers.h"
+#include "streams.h"
 
 static uint32_t *word_of(const struct stream *s)
 {
-	return &s->context->page[s - inject.streams];
+	return &s->context->page[s - tracked.streams];
 }
 
 /* What a call needs, copied under the lock. */
@@ -36,7 +40,7 @@ static bool take_order(struct stream *s, struct order *order)
 {
 	const struct context *c = s->context;
 
-	if (!s->uid || s->gone || s->owner || s->marker || s->entered || s->last <= s->done || inject.capture_count ||
+	if (!s->uid || s->gone || s->owner || s->marker || s->entered || s->last <= s->done || captures_any() ||
 	    stream_awaited(s, now_ns()))
 		return false;
 	*order = (struct order){.context = c->handle,
@@ -44,7 +48,7 @@ static bool take_order(struct stream *s, struct order *order)
 				.use = s->use,
 				.number = s->last};
 	if (c->page && !c->no_markers && s->handle != STREAM_LEGACY) {
-		order->address = c->device_page + (CUdeviceptr)((size_t)(s - inject.streams) * sizeof(uint32_t));
+		order->address = c->device_page + (CUdeviceptr)((size_t)(s - tracked.streams) * sizeof(uint32_t));
 		order->value = ++s->value;
 	}
 	return true;
@@ -62,12 +66,11 @@ void marker_write(struct stream *s)
 		return;
 	}
 	inject_unlock();
-	result = inject.driver.cuCtxPushCurrent_v2(order.context);
+	result = driver.cuCtxPushCurrent_v2(order.context);
 	if (result == CUDA_SUCCESS) {
-		result = order.address
-				 ? inject.driver.cuStreamWriteValue32_v2(order.stream, order.address, order.value, 0)
-				 : inject.driver.cuStreamQuery(order.stream);
-		inject.driver.cuCtxPopCurrent_v2(&popped);
+		result = order.address ? driver.cuStreamWriteValue32_v2(order.stream, order.address, order.value, 0)
+				       : driver.cuStreamQuery(order.stream);
+		driver.cuCtxPopCurrent_v2(&popped);
 	}
 	inject_lock();
 	if (s->uid && s->use == order.use) {
@@ -101,14 +104,13 @@ void marker_write_own(struct stream *s, uint32_t use)
 		return;
 	}
 	lost = !s->context->page || s->context->no_markers;
-	address = s->context->device_page + (CUdeviceptr)((size_t)(s - inject.streams) * sizeof(uint32_t));
+	address = s->context->device_page + (CUdeviceptr)((size_t)(s - tracked.streams) * sizeof(uint32_t));
 	number = s->last;
 	value = ++s->value;
 	inject_unlock();
 	if (!lost)
-		lost = inject.driver.cuStreamIsCapturing(own, &status) != CUDA_SUCCESS ||
-		       status != CAPTURE_STATUS_NONE ||
-		       inject.driver.cuStreamWriteValue32_v2(own, address, value, 0) != CUDA_SUCCESS;
+		lost = driver.cuStreamIsCapturing(own, &status) != CUDA_SUCCESS || status != CAPTURE_STATUS_NONE ||
+		       driver.cuStreamWriteValue32_v2(own, address, value, 0) != CUDA_SUCCESS;
 	inject_lock();
 	if (s->uid && s->use == use) {
 		if (lost) {
@@ -125,9 +127,9 @@ void marker_write_own(struct stream *s, uint32_t use)
 void markers_look(void)
 {
 	for (size_t w = 0; w < STREAMS_MAX / 64; w++) {
-		for (uint64_t bits = inject.to_look_at[w]; bits; bits &= bits - 1) {
+		for (uint64_t bits = tracked.to_look_at[w]; bits; bits &= bits - 1) {
 			const size_t i = w * 64 + (size_t)__builtin_ctzll(bits);
-			struct stream *s = &inject.streams[i];
+			struct stream *s = &tracked.streams[i];
 
 			/* acquire; pairs with the GPU's write, which follows the work before it */
 			if (s->uid && s->marker &&
@@ -138,7 +140,7 @@ void markers_look(void)
 				stream_done(s, number);
 			}
 			if (!s->uid || (!stream_busy(s) && !s->marker))
-				inject.to_look_at[w] &= ~(UINT64_C(1) << i % 64);
+				tracked.to_look_at[w] &= ~(UINT64_C(1) << i % 64);
 		}
 	}
 }
@@ -152,7 +154,7 @@ void marker_page(struct context *context)
 	bool mapped = false;
 
 	inject_lock();
-	if (!context->uid || context->page_tried || inject.capture_count) {
+	if (!context->uid || context->page_tried || captures_any()) {
 		inject_unlock();
 		return;
 	}
@@ -164,13 +166,13 @@ void marker_page(struct context *context)
 	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return;
-	if (inject.driver.cuCtxPushCurrent_v2(handle) == CUDA_SUCCESS) {
-		mapped = inject.driver.cuMemHostRegister_v2(page, size, MEMHOSTREGISTER_DEVICEMAP) == CUDA_SUCCESS;
-		if (mapped && inject.driver.cuMemHostGetDevicePointer_v2(&device, page, 0) != CUDA_SUCCESS) {
-			inject.driver.cuMemHostUnregister(page);
+	if (driver.cuCtxPushCurrent_v2(handle) == CUDA_SUCCESS) {
+		mapped = driver.cuMemHostRegister_v2(page, size, MEMHOSTREGISTER_DEVICEMAP) == CUDA_SUCCESS;
+		if (mapped && driver.cuMemHostGetDevicePointer_v2(&device, page, 0) != CUDA_SUCCESS) {
+			driver.cuMemHostUnregister(page);
 			mapped = false;
 		}
-		inject.driver.cuCtxPopCurrent_v2(&popped);
+		driver.cuCtxPopCurrent_v2(&popped);
 	}
 	if (!mapped) {
 		munmap(page, size);

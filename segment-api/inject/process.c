@@ -12,65 +12,21 @@
 #include <string.h>
 
 #include "../src/internal.h"
+#include "by_cupti.h"
+#include "by_wrapper.h"
+#include "cupti.h"
+#include "device.h"
+#include "driver.h"
+#include "ranks.h"
+#include "gpu.h"
+#include "hold_off.h"
 #include "inject.h"
-
-#define DEVICE_LOCK_NS NS_PER_S
-#define DEVICE_LOCK_STEP_NS (50 * NS_PER_US)
-#define LOCK_SPIN 50
-
-struct inject inject;
-
-/* As in append.c: a contended mutex that inherits priority is passed on by the kernel, which takes long. */
-void inject_lock(void)
-{
-	for (int i = 0; i < LOCK_SPIN; i++) {
-		if (likely(pthread_mutex_trylock(&inject.lock) == 0))
-			return;
-		cpu_relax();
-	}
-	pthread_mutex_lock(&inject.lock);
-}
-
-void inject_unlock(void)
-{
-	pthread_mutex_unlock(&inject.lock);
-}
-
-bool device_lock(void)
-{
-	const int64_t until_ns = now_ns() + DEVICE_LOCK_NS;
-
-	while (pthread_mutex_trylock(&inject.device_lock) != 0) {
-		if (now_ns() - until_ns >= 0) {
-			say("a call of the driver takes longer than a second; runs unmanaged from here on");
-			deactivate();
-			return false;
-		}
-		sleep_ns(DEVICE_LOCK_STEP_NS);
-	}
-	return true;
-}
-
-void device_unlock(void)
-{
-	pthread_mutex_unlock(&inject.device_lock);
-}
-
-static void end_segments(void)
-{
-	for (size_t i = 0; i < GPUS_MAX && inject.gpus[i].index >= 0; i++)
-		segment_end(&inject.gpus[i]);
-}
-
-void deactivate(void)
-{
-	if (!__atomic_exchange_n(&inject.active, 0, __ATOMIC_ACQ_REL))
-		return;
-	inject_lock();
-	end_segments();
-	thread_wake();
-	inject_unlock();
-}
+#include "segments.h"
+#include "settings.h"
+#include "streams.h"
+#include "thread.h"
+#include "threads.h"
+#include "touch.h"
 
 /*
  * libgpuseg calls this when the program registers a task of its own: its marks win. Not declared in a header, because
@@ -80,14 +36,14 @@ GPUSEG_API void gpuseg_inject_by_hand(void);
 
 void gpuseg_inject_by_hand(void)
 {
-	const bool active = __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE);
+	const bool active = is_active();
 
 	if (__atomic_exchange_n(&inject.by_hand, 1, __ATOMIC_ACQ_REL) || !active)
 		return;
 	if (inject.settings.verbose)
 		say("the program marks its segments itself; no automatic ones");
 	inject_lock();
-	end_segments();
+	segments_end();
 	inject_unlock();
 }
 
@@ -98,28 +54,14 @@ int gpuseg_inject_stream(uintptr_t stream, int rank)
 {
 	int result;
 
-	if (!__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE))
+	if (!is_active())
 		return -ENOTSUP;
 	inject_lock();
-	result = thread_start() ? flight_set_rank(stream, rank) : -ENOTSUP;
+	result = thread_start() ? rank_set(stream, rank) : -ENOTSUP;
 	if (result == 0)
 		__atomic_store_n(&inject.ranked, 1, __ATOMIC_RELEASE);
 	inject_unlock();
 	return result;
-}
-
-/* In place of the one in by_hand.c: the tasks that this library opens are no marks of the program. */
-void tell_injection(void)
-{
-}
-
-/* No call of the program can return an error of ours, so this says it. */
-void tell_disowned(void)
-{
-	static uint32_t said;
-
-	if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
-		say("the program has closed descriptors that it did not open; connects again (said once)");
 }
 
 /* A child has none of the parent's threads, and CUDA does not work there. What it inherits must not hold anything. */
@@ -128,7 +70,7 @@ static void in_forked_child(void)
 	gpuseg_client *client = inject.client;
 
 	__atomic_store_n(&inject.active, 0, __ATOMIC_RELEASE);
-	inject.thread_runs = false;
+	thread_forked();
 	inject.client = NULL;
 	/* Closes the copies of its descriptors, no more, if the library knows that this is a child. */
 	if (client && !gpuseg_is_managed(client))
@@ -138,29 +80,36 @@ static void in_forked_child(void)
 static void say_what_was(void)
 {
 	inject_lock();
-	for (size_t i = 0; i < GPUS_MAX && inject.gpus[i].index >= 0; i++) {
-		const struct gpu *gpu = &inject.gpus[i];
+	for (size_t i = 0; i < GPUS_MAX && gpus[i].index >= 0; i++) {
+		const struct gpu *gpu = &gpus[i];
 
 		say("GPU %d: %llu segments, %llu launches, hold-off %lld us", gpu->index,
-		    (unsigned long long)gpu->segments, (unsigned long long)inject.launches,
+		    (unsigned long long)gpu->segment.count, (unsigned long long)tracked.launches,
 		    (long long)(hold_off_ns(gpu) / NS_PER_US));
-		if (gpu->touch_runs)
-			say("GPU %d: %llu touches before expected begins", gpu->index,
-			    (unsigned long long)gpu->touches);
+		touch_say(gpu);
 	}
 	inject_unlock();
+}
+
+/* Waits at most a second. */
+static void stop_threads(void)
+{
+	const int64_t until_ns = now_ns() + NS_PER_S;
+
+	if (thread_stop(until_ns))
+		touch_stop(until_ns);
 }
 
 static void at_process_exit(void)
 {
 	cupti_say_what_passed_by();
-	if (!__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE))
+	if (!is_active())
 		return;
 	deactivate();
 	wrappers_stop();
 	if (inject.settings.verbose)
 		say_what_was();
-	thread_stop(); /* before the driver is taken down */
+	stop_threads(); /* before the driver is taken down */
 }
 
 static bool init_locks(void)
@@ -170,9 +119,9 @@ static bool init_locks(void)
 
 	if (ret == 0) {
 		pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
-		ret = pthread_mutex_init(&inject.lock, &attr);
+		ret = inject_lock_init(&attr);
 		if (ret == 0)
-			ret = pthread_mutex_init(&inject.device_lock, &attr);
+			ret = device_init(&attr);
 		pthread_mutexattr_destroy(&attr);
 	}
 	if (ret)
@@ -205,8 +154,8 @@ int InitializeInjection(void)
 
 	if (__atomic_exchange_n(&called, 1, __ATOMIC_ACQ_REL))
 		return 1;
-	for (size_t i = 0; i < GPUS_MAX; i++)
-		inject.gpus[i].index = -1;
+	gpus_init();
+	thread_does(thread_run);
 	if (!settings_read(&inject.settings) || !init_locks() || !driver_load())
 		return 1;
 	if (pthread_atfork(NULL, NULL, in_forked_child) != 0 || atexit(at_process_exit) != 0) {

@@ -4,20 +4,20 @@
 #include <string.h>
 
 #include "../src/internal.h"
+#include "flight.h"
+#include "gpu.h"
+#include "held.h"
+#include "hold_off.h"
 #include "inject.h"
+#include "kernels.h"
+#include "segments.h"
+#include "settings.h"
+#include "threads.h"
 
-#define UNMANAGED_NS (60 * NS_PER_S) /* after a wait that reached its limit */
 #define WAIT_STEP_NS (100 * NS_PER_MS)
 #define DRAIN_STEP_NS (20 * NS_PER_US)
 #define SLICE_LAUNCHES_FIRST 8
 #define SLICE_LAUNCHES_MOST 4096
-
-void gpu_changed(struct gpu *gpu)
-{
-	__atomic_fetch_add(&gpu->generation, 1, __ATOMIC_RELEASE);
-	if (gpu->waiters)
-		futex_wake_all(&gpu->generation);
-}
 
 /* Say each kind of failure once. The thread's latest message is about it: the program has no way to ask for that. */
 static void say_once(int result, const struct gpu *gpu)
@@ -46,18 +46,7 @@ static bool wait_for_change(struct gpu *gpu, int64_t until_ns)
 	futex_wait(&gpu->generation, seen, until_ns - at_ns > WAIT_STEP_NS ? at_ns + WAIT_STEP_NS : until_ns);
 	inject_lock();
 	gpu->waiters--;
-	return __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE);
-}
-
-void segment_give_up(struct gpu *gpu, const char *what)
-{
-	const int64_t at_ns = now_ns();
-
-	if (gpu->unmanaged_until_ns - at_ns > 0)
-		return;
-	gpu->unmanaged_until_ns = at_ns + UNMANAGED_NS;
-	say("GPU %d: %s within %lld ms; runs unmanaged for %lld s, then tries again", gpu->index, what,
-	    (long long)(inject.settings.wait_ns / NS_PER_MS), (long long)(UNMANAGED_NS / NS_PER_S));
+	return is_active();
 }
 
 /* Have the library's thread open the task. Lock held; releases it meanwhile. True: there is one. */
@@ -77,8 +66,8 @@ static bool task_ready(struct gpu *gpu)
 		}
 		thread_wake();
 		if (!wait_for_change(gpu, until_ns)) {
-			if (__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE))
-				segment_give_up(gpu, "the daemon did not register the task");
+			if (is_active())
+				gpu_give_up(gpu, "the daemon did not register the task");
 			return false;
 		}
 	}
@@ -91,7 +80,7 @@ static void begin(struct gpu *gpu)
 	int result = -EINVAL;
 	bool tried = false;
 
-	gpu->segment = SEGMENT_BEGINNING;
+	gpu->segment.state = SEGMENT_BEGINNING;
 	if (gpu->unmanaged_until_ns - now_ns() <= 0 && task_ready(gpu)) {
 		gpuseg_task *task = gpu->task;
 
@@ -100,28 +89,28 @@ static void begin(struct gpu *gpu)
 		result = gpuseg_begin(task); /* waits at most settings.wait_ns */
 		inject_lock();
 	}
-	gpu->marked = tried && result >= 0;
-	gpu->segments += gpu->marked;
+	gpu->segment.marked = tried && result >= 0;
+	gpu->segment.count += gpu->segment.marked;
 	if (tried && result == GPUSEG_PROCEEDED)
-		segment_give_up(gpu, "no grant came");
+		gpu_give_up(gpu, "no grant came");
 	else if (tried && result < 0)
 		say_once(result, gpu);
-	gpu->opened_ns = now_ns();
-	gpu->worked_ns = 0;
-	gpu->launched = 0;
-	gpu->segment = SEGMENT_OPEN;
-	gpu->bound_ns = held_bound(gpu);
+	gpu->segment.opened_ns = now_ns();
+	gpu->segment.worked_ns = 0;
+	gpu->segment.launched = 0;
+	gpu->segment.state = SEGMENT_OPEN;
+	flight_bound(gpu, held_bound(gpu));
 	gpu_changed(gpu);
-	inject.wake_due = true; /* at the exit of the launch, when the GPU has its work */
+	thread_wake_later(); /* at the exit of the launch, when the GPU has its work */
 }
 
 /* The slice of a best-effort segment is used up: let its work drain, so that others may have the GPU. */
 static void drain(struct gpu *gpu, int64_t until_ns)
 {
-	while (gpu->segment == SEGMENT_OPEN && gpu->draining) {
-		if (now_ns() - until_ns >= 0 || !__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE)) {
-			gpu->draining = false; /* a kernel of its own length: nothing to be gained by waiting */
-			gpu->opened_ns = now_ns();
+	while (gpu->segment.state == SEGMENT_OPEN && gpu->segment.draining) {
+		if (now_ns() - until_ns >= 0 || !is_active()) {
+			gpu->segment.draining = false; /* a kernel of its own length: nothing to be gained by waiting */
+			gpu->segment.opened_ns = now_ns();
 			return;
 		}
 		inject_unlock();
@@ -132,28 +121,28 @@ static void drain(struct gpu *gpu, int64_t until_ns)
 
 static unsigned int slice_launches(struct gpu *gpu)
 {
-	if (!gpu->slice_launches)
-		gpu->slice_launches = SLICE_LAUNCHES_FIRST;
-	return gpu->slice_launches;
+	if (!gpu->segment.slice_launches)
+		gpu->segment.slice_launches = SLICE_LAUNCHES_FIRST;
+	return gpu->segment.slice_launches;
 }
 
 /* The queue of a GPU holds far more than a slice. So launches are counted, and what they took decides how many. */
 static void learn(struct gpu *gpu, int64_t at_ns)
 {
-	const int64_t took_ns = at_ns - gpu->opened_ns, slice_ns = inject.settings.slice_ns;
+	const int64_t took_ns = at_ns - gpu->segment.opened_ns, slice_ns = inject.settings.slice_ns;
 	const unsigned int before = slice_launches(gpu);
 	int64_t launches;
 
-	if (took_ns <= 0 || !gpu->launched)
+	if (took_ns <= 0 || !gpu->segment.launched)
 		return;
-	launches = (int64_t)gpu->launched * slice_ns / took_ns;
+	launches = (int64_t)gpu->segment.launched * slice_ns / took_ns;
 	if (launches > 2 * (int64_t)before)
 		launches = 2 * (int64_t)before;
 	if (launches < before / 2)
 		launches = before / 2;
-	gpu->slice_launches = launches < 1		       ? 1
-			      : launches > SLICE_LAUNCHES_MOST ? SLICE_LAUNCHES_MOST
-							       : (unsigned int)launches;
+	gpu->segment.slice_launches = launches < 1		       ? 1
+				      : launches > SLICE_LAUNCHES_MOST ? SLICE_LAUNCHES_MOST
+								       : (unsigned int)launches;
 }
 
 bool segment_enter(struct gpu *gpu, bool graph)
@@ -163,26 +152,26 @@ bool segment_enter(struct gpu *gpu, bool graph)
 
 	if (gpu->busy == 0 && settings->hold_off_most_ns > settings->hold_off_ns)
 		hold_off_learn(gpu, now_ns());
-	if (settings->mode == SEGMENTS_GRAPH && !graph && gpu->segment == SEGMENT_NONE_OPEN)
+	if (settings->mode == SEGMENTS_GRAPH && !graph && gpu->segment.state == SEGMENT_NONE_OPEN)
 		return false;
-	if (settings->slice_ns > 0 && gpu->segment == SEGMENT_OPEN) {
-		if (!gpu->draining && gpu->launched >= slice_launches(gpu)) {
-			gpu->draining = true;
+	if (settings->slice_ns > 0 && gpu->segment.state == SEGMENT_OPEN) {
+		if (!gpu->segment.draining && gpu->segment.launched >= slice_launches(gpu)) {
+			gpu->segment.draining = true;
 			thread_wake();
 		}
 		drain(gpu, now_ns() + settings->wait_ns);
 	}
 	do {
-		while (gpu->segment != SEGMENT_OPEN) {
+		while (gpu->segment.state != SEGMENT_OPEN) {
 			if (!until_ns)
 				until_ns = now_ns() + 2 * settings->wait_ns;
-			if (gpu->segment == SEGMENT_NONE_OPEN)
+			if (gpu->segment.state == SEGMENT_NONE_OPEN)
 				begin(gpu);
 			else if (!wait_for_change(gpu, until_ns))
 				return false;
 		}
 	} while (!held_wait(gpu));
-	gpu->launched++;
+	gpu->segment.launched++;
 	return true;
 }
 
@@ -194,38 +183,38 @@ static int end_marked(struct gpu *gpu)
 {
 	const int64_t at_ns = now_ns();
 
-	if (gpu->untracked_until_ns - gpu->opened_ns > 0)
+	if (gpu->untracked_until_ns - gpu->segment.opened_ns > 0)
 		return gpuseg_end(gpu->task);
 	if (gpu->busy > 0)
-		return task_end_at(gpu->task, at_ns, gpu->worked_ns + at_ns - gpu->busy_ns);
-	if (gpu->worked_ns == 0)
+		return task_end_at(gpu->task, at_ns, gpu->segment.worked_ns + at_ns - gpu->busy_ns);
+	if (gpu->segment.worked_ns == 0)
 		return gpuseg_end(gpu->task); /* nothing was launched after all */
-	return task_end_at(gpu->task, gpu->idle_ns, gpu->worked_ns);
+	return task_end_at(gpu->task, gpu->idle_ns, gpu->segment.worked_ns);
 }
 
-void segment_end(struct gpu *gpu)
+static void segment_end(struct gpu *gpu)
 {
 	int result;
 
-	if (gpu->segment != SEGMENT_OPEN)
+	if (gpu->segment.state != SEGMENT_OPEN)
 		return;
-	if (gpu->draining)
+	if (gpu->segment.draining)
 		learn(gpu, now_ns());
-	if (gpu->marked) {
+	if (gpu->segment.marked) {
 		result = end_marked(gpu);
 		if (result < 0)
 			say_once(result, gpu);
 	}
-	gpu->segment = SEGMENT_NONE_OPEN;
-	gpu->marked = false;
-	gpu->draining = false;
+	gpu->segment.state = SEGMENT_NONE_OPEN;
+	gpu->segment.marked = false;
+	gpu->segment.draining = false;
 	gpu_changed(gpu);
 }
 
 static bool may_end(const struct gpu *gpu, int64_t at_ns)
 {
-	return gpu->segment == SEGMENT_OPEN && gpu->busy == 0 && gpu->untracked_until_ns - at_ns <= 0 &&
-	       (gpu->held == 0 || gpu->draining) && inject.settings.mode != SEGMENTS_PROCESS;
+	return gpu->segment.state == SEGMENT_OPEN && gpu->busy == 0 && gpu->untracked_until_ns - at_ns <= 0 &&
+	       (gpu->held == 0 || gpu->segment.draining) && inject.settings.mode != SEGMENTS_PROCESS;
 }
 
 void segment_busy(struct gpu *gpu, int64_t at_ns)
@@ -238,8 +227,8 @@ void segment_idle(struct gpu *gpu, int64_t at_ns)
 {
 	gpu->idle_ns = at_ns;
 	kernels_idle(gpu, at_ns);
-	gpu->worked_ns += at_ns - gpu->busy_ns;
-	if ((inject.settings.hold_off_ns == 0 || gpu->draining) && may_end(gpu, at_ns))
+	gpu->segment.worked_ns += at_ns - gpu->busy_ns;
+	if ((inject.settings.hold_off_ns == 0 || gpu->segment.draining) && may_end(gpu, at_ns))
 		segment_end(gpu);
 }
 
@@ -248,24 +237,24 @@ int64_t segments_look(int64_t at_ns)
 	const int64_t slice_ns = inject.settings.slice_ns;
 	int64_t next_ns = INT64_MAX;
 
-	for (size_t i = 0; i < GPUS_MAX && inject.gpus[i].index >= 0; i++) {
-		struct gpu *gpu = &inject.gpus[i];
+	for (size_t i = 0; i < GPUS_MAX && gpus[i].index >= 0; i++) {
+		struct gpu *gpu = &gpus[i];
 		int64_t end_ns;
 
-		if (gpu->segment != SEGMENT_OPEN)
+		if (gpu->segment.state != SEGMENT_OPEN)
 			continue;
-		if (slice_ns > 0 && gpu->busy > 0 && !gpu->draining) {
-			if (at_ns - gpu->opened_ns >= slice_ns)
-				gpu->draining = true;
-			else if (gpu->opened_ns + slice_ns < next_ns)
-				next_ns = gpu->opened_ns + slice_ns;
+		if (slice_ns > 0 && gpu->busy > 0 && !gpu->segment.draining) {
+			if (at_ns - gpu->segment.opened_ns >= slice_ns)
+				gpu->segment.draining = true;
+			else if (gpu->segment.opened_ns + slice_ns < next_ns)
+				next_ns = gpu->segment.opened_ns + slice_ns;
 		}
 		if (gpu->busy > 0)
 			continue;
 		end_ns = quiet_since_ns(gpu) + hold_off_ns(gpu);
 		if (gpu->untracked_until_ns > end_ns)
 			end_ns = gpu->untracked_until_ns;
-		if (at_ns - end_ns >= 0 || gpu->draining) {
+		if (at_ns - end_ns >= 0 || gpu->segment.draining) {
 			if (may_end(gpu, at_ns))
 				segment_end(gpu);
 		} else if (end_ns < next_ns) {
@@ -273,4 +262,10 @@ int64_t segments_look(int64_t at_ns)
 		}
 	}
 	return next_ns;
+}
+
+void segments_end(void)
+{
+	for (size_t i = 0; i < GPUS_MAX && gpus[i].index >= 0; i++)
+		segment_end(&gpus[i]);
 }

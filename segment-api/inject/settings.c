@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "inject.h"
+#include "settings.h"
 
 #define DURATION_MAX_NS (3600 * NS_PER_S)
 

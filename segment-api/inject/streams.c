@@ -1,57 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* streams.c - which streams have work that is not known to be done. */
-#include <dirent.h>
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
+#include "driver.h"
+#include "flight.h"
+#include "gpu.h"
+#include "segments.h"
+#include "streams.h"
 
-#include "inject.h"
-
-#define GPUS_DIR "/proc/driver/nvidia/gpus"
 #define UNTRACKED_NS (10 * NS_PER_MS)
 
-/* The daemon numbers GPUs in the order of the PCI bus. 0 if the driver does not list them. */
-static int gpu_index(const char *pci)
-{
-	const struct dirent *entry;
-	int before = 0;
-	DIR *gpus = opendir(GPUS_DIR);
-
-	if (!gpus)
-		return 0;
-	while ((entry = readdir(gpus))) {
-		if (entry->d_name[0] != '.' && strcasecmp(entry->d_name, pci) < 0)
-			before++;
-	}
-	closedir(gpus);
-	return before;
-}
-
-static struct gpu *gpu_of(const char *pci)
-{
-	for (size_t i = 0; i < GPUS_MAX; i++) {
-		struct gpu *gpu = &inject.gpus[i];
-
-		if (gpu->index >= 0 && strcmp(gpu->pci, pci) == 0)
-			return gpu;
-		if (gpu->index < 0) {
-			gpu->index = gpu_index(pci);
-			snprintf(gpu->pci, sizeof(gpu->pci), "%s", pci);
-			return gpu;
-		}
-	}
-	return NULL;
-}
+struct tracked tracked;
 
 /* The calling thread's current context. These calls of the driver only read. */
 static struct gpu *gpu_of_current(CUdevice *device)
 {
 	char pci[20];
 
-	if (inject.driver.cuCtxGetDevice(device) != CUDA_SUCCESS ||
-	    inject.driver.cuDeviceGetPCIBusId(pci, sizeof(pci), *device) != CUDA_SUCCESS)
+	if (driver.cuCtxGetDevice(device) != CUDA_SUCCESS ||
+	    driver.cuDeviceGetPCIBusId(pci, sizeof(pci), *device) != CUDA_SUCCESS)
 		return NULL;
-	return gpu_of(pci);
+	return gpu_at(pci);
 }
 
 struct context *context_find(CUcontext handle, uint32_t uid)
@@ -61,7 +28,7 @@ struct context *context_find(CUcontext handle, uint32_t uid)
 	if (!handle || !uid)
 		return NULL;
 	for (size_t i = 0; i < CONTEXTS_MAX; i++) {
-		struct context *c = &inject.contexts[i];
+		struct context *c = &tracked.contexts[i];
 
 		if (c->uid == uid)
 			return c;
@@ -88,7 +55,7 @@ static unsigned int set_of(uint32_t uid, uintptr_t handle, uint32_t owner)
 
 struct stream *stream_known(struct context *context, uintptr_t handle, uint32_t owner)
 {
-	struct stream *set = &inject.streams[set_of(context->uid, handle, owner) * STREAM_WAYS];
+	struct stream *set = &tracked.streams[set_of(context->uid, handle, owner) * STREAM_WAYS];
 
 	for (size_t i = 0; i < STREAM_WAYS; i++) {
 		if (set[i].uid == context->uid && set[i].handle == handle && set[i].owner == owner && !set[i].gone)
@@ -99,7 +66,7 @@ struct stream *stream_known(struct context *context, uintptr_t handle, uint32_t 
 
 struct stream *stream_find(struct context *context, uintptr_t handle, uint32_t owner)
 {
-	struct stream *set = &inject.streams[set_of(context->uid, handle, owner) * STREAM_WAYS];
+	struct stream *set = &tracked.streams[set_of(context->uid, handle, owner) * STREAM_WAYS];
 	struct stream *found = stream_known(context, handle, owner), *victim = NULL;
 
 	if (likely(found))
@@ -122,18 +89,32 @@ struct stream *stream_find(struct context *context, uintptr_t handle, uint32_t o
 	return victim;
 }
 
+/* Is there work on a stream of the GPU that gives way? */
+static bool lower_busy(const struct gpu *gpu)
+{
+	for (size_t w = 0; w < STREAMS_MAX / 64; w++) {
+		for (uint64_t bits = tracked.to_look_at[w]; bits; bits &= bits - 1) {
+			const struct stream *s = &tracked.streams[w * 64 + (size_t)__builtin_ctzll(bits)];
+
+			if (s->uid && s->context->gpu == gpu && flight_applies(s) && stream_busy(s))
+				return true;
+		}
+	}
+	return false;
+}
+
 static void settle(struct stream *s, bool was_busy, int64_t at_ns)
 {
 	struct gpu *gpu = s->context->gpu;
 
 	if (!was_busy && stream_busy(s)) {
-		const size_t i = (size_t)(s - inject.streams);
+		const size_t i = (size_t)(s - tracked.streams);
 
-		inject.to_look_at[i / 64] |= UINT64_C(1) << i % 64;
+		tracked.to_look_at[i / 64] |= UINT64_C(1) << i % 64;
 		if (gpu->busy++ == 0)
 			segment_busy(gpu, at_ns);
 	} else if (was_busy && !stream_busy(s)) {
-		if (gpu->flight_ns > 0 && !flight_lower_busy(gpu))
+		if (gpu->flight.ns > 0 && !lower_busy(gpu))
 			flight_landed(gpu, at_ns);
 		if (--gpu->busy == 0)
 			segment_idle(gpu, at_ns);
@@ -153,8 +134,8 @@ void stream_done(struct stream *s, uint64_t number)
 void streams_done(uint32_t uid, uint64_t number)
 {
 	for (size_t w = 0; w < STREAMS_MAX / 64; w++) {
-		for (uint64_t bits = inject.to_look_at[w]; bits; bits &= bits - 1) {
-			struct stream *s = &inject.streams[w * 64 + (size_t)__builtin_ctzll(bits)];
+		for (uint64_t bits = tracked.to_look_at[w]; bits; bits &= bits - 1) {
+			struct stream *s = &tracked.streams[w * 64 + (size_t)__builtin_ctzll(bits)];
 
 			if (s->uid == uid)
 				stream_done(s, number);
@@ -162,9 +143,20 @@ void streams_done(uint32_t uid, uint64_t number)
 	}
 }
 
+#define EVENTS_MAX 4096 /* 2^12: event_slot() */
+
+struct event {
+	uintptr_t handle;
+	uint32_t stream; /* index */
+	uint32_t use;
+	uint64_t number; /* launches of the stream up to this number precede it */
+};
+
+static struct event events[EVENTS_MAX];
+
 static struct event *event_slot(uintptr_t handle)
 {
-	return &inject.events[((uint64_t)handle * 0x9e3779b97f4a7c15u) >> 52];
+	return &events[((uint64_t)handle * 0x9e3779b97f4a7c15u) >> 52];
 }
 
 /* Events share entries: the later one counts, and the work before the other one is found to be done by a marker. */
@@ -174,7 +166,7 @@ void event_recorded(uintptr_t handle, const struct stream *s)
 
 	if (s)
 		*e = (struct event){
-			.handle = handle, .stream = (uint32_t)(s - inject.streams), .use = s->use, .number = s->last};
+			.handle = handle, .stream = (uint32_t)(s - tracked.streams), .use = s->use, .number = s->last};
 	else if (e->handle == handle)
 		e->handle = 0;
 }
@@ -182,7 +174,7 @@ void event_recorded(uintptr_t handle, const struct stream *s)
 void event_done(uintptr_t handle)
 {
 	const struct event *e = event_slot(handle);
-	struct stream *s = &inject.streams[e->stream];
+	struct stream *s = &tracked.streams[e->stream];
 
 	if (handle && e->handle == handle && s->uid && s->use == e->use)
 		stream_done(s, e->number);
@@ -205,7 +197,7 @@ void stream_leave(struct stream *s, bool launched)
 
 	s->entered--;
 	if (launched)
-		s->last = ++inject.launches;
+		s->last = ++tracked.launches;
 	settle(s, was_busy, s->launch_ns);
 }
 
@@ -221,7 +213,7 @@ void stream_lose(struct stream *s)
 void context_forget(struct context *context)
 {
 	for (size_t i = 0; i < STREAMS_MAX; i++) {
-		struct stream *s = &inject.streams[i];
+		struct stream *s = &tracked.streams[i];
 
 		if (s->uid != context->uid)
 			continue;
@@ -229,8 +221,7 @@ void context_forget(struct context *context)
 			segment_idle(context->gpu, now_ns());
 		*s = (struct stream){.use = s->use + 1, .value = s->value};
 	}
-	context->gpu->flight_ns = 0;
-	context->gpu->batch_count = 0;
+	flight_forget(context->gpu);
 	/* The page stays mapped: the GPU may still write to it. */
 	*context = (struct context){.uid = 0};
 }

@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.c - the library's own thread: connects, opens tasks, sees to it that segments end. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "../src/internal.h"
+#include "calls.h"
+#include "captures.h"
+#include "device.h"
+#include "driver.h"
+#include "gpu.h"
+#include "held.h"
+#include "hold_off.h"
 #include "inject.h"
+#include "markers.h"
+#include "segments.h"
+#include "settings.h"
+#include "streams.h"
+#include "thread.h"
+#include "threads.h"
+#include "touch.h"
 
-#define STACK_BYTES (512 * 1024) /* the driver's functions run on it */
 #define SILENT_LEAST_NS (50 * NS_PER_US)
 #define SILENT_BEST_EFFORT_NS NS_PER_MS /* its segments are long, and their end is less urgent than the processor */
 #define POLL_LEAST_NS (25 * NS_PER_US)
@@ -83,8 +95,8 @@ static void open_tasks(void)
 {
 	static bool connected;
 
-	for (size_t i = 0; i < GPUS_MAX && inject.gpus[i].index >= 0; i++) {
-		struct gpu *gpu = &inject.gpus[i];
+	for (size_t i = 0; i < GPUS_MAX && gpus[i].index >= 0; i++) {
+		struct gpu *gpu = &gpus[i];
 		gpuseg_task *task;
 
 		if (gpu->task_state != TASK_WANTED)
@@ -110,10 +122,11 @@ static void open_tasks(void)
 /* For how long a stream must have been silent before the driver is called for it. */
 static int64_t silence_ns(const struct gpu *gpu)
 {
-	if (gpu->draining)
+	if (gpu->segment.draining)
 		return 0;
 	/* Where launches are held, others wait for the end of what is in flight, or learn from it. */
-	if (inject.settings.priority == 0 && gpu->bound_ns == 0 && inject.settings.hold_off_ns < SILENT_BEST_EFFORT_NS)
+	if (inject.settings.priority == 0 && gpu->flight.bound_ns == 0 &&
+	    inject.settings.hold_off_ns < SILENT_BEST_EFFORT_NS)
 		return SILENT_BEST_EFFORT_NS;
 	return inject.settings.hold_off_ns > SILENT_LEAST_NS ? inject.settings.hold_off_ns : SILENT_LEAST_NS;
 }
@@ -140,8 +153,8 @@ static size_t choose(struct stream *chosen[ASK_MAX], int64_t at_ns, int64_t *nex
 	size_t count = 0;
 
 	for (size_t w = 0; w < STREAMS_MAX / 64; w++) {
-		for (uint64_t bits = inject.to_look_at[w]; bits; bits &= bits - 1) {
-			struct stream *s = &inject.streams[w * 64 + (size_t)__builtin_ctzll(bits)];
+		for (uint64_t bits = tracked.to_look_at[w]; bits; bits &= bits - 1) {
+			struct stream *s = &tracked.streams[w * 64 + (size_t)__builtin_ctzll(bits)];
 			int64_t when_ns;
 
 			if (s->marker || s->entered || s->owner) {
@@ -151,8 +164,7 @@ static size_t choose(struct stream *chosen[ASK_MAX], int64_t at_ns, int64_t *nex
 			} else {
 				when_ns = s->launch_ns + silence_ns(s->context->gpu);
 				if (at_ns - when_ns >= 0) {
-					if (!s->gone && !inject.capture_count && !stream_awaited(s, at_ns) &&
-					    count < ASK_MAX)
+					if (!s->gone && !captures_any() && !stream_awaited(s, at_ns) && count < ASK_MAX)
 						chosen[count++] = s;
 					when_ns = at_ns + poll_ns(s->context->gpu, at_ns - s->launch_ns);
 				}
@@ -164,29 +176,10 @@ static size_t choose(struct stream *chosen[ASK_MAX], int64_t at_ns, int64_t *nex
 	return count;
 }
 
-/* A capture whose end was not seen. Its stream is asked, which is allowed at any time. device_lock held. */
-static void check_captures(void)
-{
-	inject_lock();
-	for (unsigned int i = 0; i < inject.capture_count; i++) {
-		const uintptr_t handle = inject.captures[i];
-		int status = CAPTURE_STATUS_NONE;
-		CUresult result;
-
-		inject_unlock();
-		result = inject.driver.cuStreamIsCapturing((CUstream)handle, &status); /* NOLINT: a handle */
-		inject_lock();
-		if (result == CUDA_SUCCESS && status == CAPTURE_STATUS_NONE && i < inject.capture_count &&
-		    inject.captures[i] == handle)
-			inject.captures[i--] = inject.captures[--inject.capture_count];
-	}
-	inject_unlock();
-}
-
 static bool wants_page(void)
 {
 	for (size_t i = 0; i < CONTEXTS_MAX; i++) {
-		if (inject.contexts[i].uid && !inject.contexts[i].page_tried && !inject.capture_count)
+		if (tracked.contexts[i].uid && !tracked.contexts[i].page_tried && !captures_any())
 			return true;
 	}
 	return false;
@@ -201,23 +194,25 @@ static int64_t turn(void)
 	size_t count;
 	bool check;
 
-	if (!__atomic_load_n(&inject.active, __ATOMIC_ACQUIRE) || nothing_to_do())
+	if (!is_active() || nothing_to_do())
 		return INT64_MAX;
 	open_tasks();
 	markers_look();
 	at_ns = now_ns();
 	count = choose(chosen, at_ns, &wait_ns);
-	check = inject.capture_count && at_ns - captures_checked_ns > LOOK_NS;
+	check = captures_any() && at_ns - captures_checked_ns > LOOK_NS;
 	if (count || check || wants_page()) {
 		inject_unlock();
 		if (device_lock()) {
 			for (size_t i = 0; i < count; i++)
 				marker_write(chosen[i]);
 			for (size_t i = 0; i < CONTEXTS_MAX; i++)
-				marker_page(&inject.contexts[i]);
+				marker_page(&tracked.contexts[i]);
 			if (check) {
 				captures_checked_ns = at_ns;
-				check_captures();
+				inject_lock();
+				captures_check();
+				inject_unlock();
 			}
 			device_unlock();
 		}
@@ -227,93 +222,28 @@ static int64_t turn(void)
 	next_ns = segments_look(at_ns);
 	if (next_ns > wait_ns)
 		next_ns = wait_ns;
-	if (inject.capture_count && at_ns + LOOK_NS < next_ns)
+	if (captures_any() && at_ns + LOOK_NS < next_ns)
 		next_ns = at_ns + LOOK_NS;
 	return next_ns;
 }
 
-static void *run(void *arg)
+void *thread_run(void *unused)
 {
 	int mode = CAPTURE_MODE_RELAXED;
 
-	(void)arg;
+	(void)unused;
 	calls_are_our_own();
 	prctl(PR_SET_NAME, "gpuseg-inject");
 	prctl(PR_SET_TIMERSLACK, 1000UL);
 	/* This thread's calls must not spoil a capture of another thread. */
-	inject.driver.cuThreadExchangeStreamCaptureMode(&mode);
+	driver.cuThreadExchangeStreamCaptureMode(&mode);
 	inject_lock();
-	while (!__atomic_load_n(&inject.stop, __ATOMIC_ACQUIRE)) {
-		const uint32_t seen = __atomic_load_n(&inject.thread_word, __ATOMIC_ACQUIRE);
-		const int64_t next_ns = turn();
+	while (!thread_is_to_stop()) {
+		const uint32_t seen = thread_seen();
 
-		inject.thread_sleeps = 1;
-		inject_unlock();
-		futex_wait(&inject.thread_word, seen, next_ns);
-		inject_lock();
-		inject.thread_sleeps = 0;
+		thread_rest(seen, turn());
 	}
 	inject_unlock();
-	__atomic_store_n(&inject.stopped, 1, __ATOMIC_RELEASE);
-	futex_wake_all(&inject.stopped);
+	thread_ended();
 	return NULL;
-}
-
-void thread_wake(void)
-{
-	__atomic_fetch_add(&inject.thread_word, 1, __ATOMIC_RELEASE);
-	if (inject.thread_sleeps)
-		futex_wake_all(&inject.thread_word);
-}
-
-int thread_of_our_own(void *(*function)(void *), void *arg)
-{
-	const struct sched_param normal = {0};
-	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int ret = pthread_attr_init(&attr);
-
-	if (ret)
-		return ret;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &normal);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	/* Signal handlers of the program must not run on a thread that it does not know. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&thread, &attr, function, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return ret;
-}
-
-bool thread_start(void)
-{
-	int ret;
-
-	if (inject.thread_runs)
-		return true;
-	ret = thread_of_our_own(run, NULL);
-	inject.thread_runs = ret == 0;
-	if (ret)
-		say("no thread can be started (%s); runs unmanaged", strerror(ret));
-	return inject.thread_runs;
-}
-
-void thread_stop(void)
-{
-	const int64_t until_ns = now_ns() + NS_PER_S;
-
-	if (!inject.thread_runs)
-		return;
-	__atomic_store_n(&inject.stop, 1, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&inject.stopped, __ATOMIC_ACQUIRE) && now_ns() - until_ns < 0) {
-		__atomic_fetch_add(&inject.thread_word, 1, __ATOMIC_RELEASE);
-		futex_wake_all(&inject.thread_word);
-		futex_wait(&inject.stopped, 0, now_ns() + 10 * NS_PER_MS);
-	}
-	touch_stop(until_ns);
 }

@@ -19,12 +19,24 @@
 #include <sys/prctl.h>
 
 #include "../src/internal.h"
+#include "calls.h"
+#include "captures.h"
+#include "device.h"
+#include "driver.h"
+#include "gpu.h"
+#include "held.h"
 #include "inject.h"
+#include "settings.h"
+#include "streams.h"
+#include "threads.h"
+#include "touch.h"
 
 #define EXPECTED_SINCE_MINOR 10
 #define LOOK_NS (100 * NS_PER_MS) /* longest sleep: is there another daemon? */
 #define OLD_LOOK_NS NS_PER_S	  /* the same, while the daemon does not say what it expects */
 #define PREPARE_NS (2 * NS_PER_MS)
+
+static uint32_t touchers; /* atomic, futex: threads that touch */
 
 /* What a call needs, copied under the lock. */
 struct order {
@@ -41,18 +53,18 @@ static bool usable(const struct gpu *gpu)
 {
 	const struct context *c = gpu->used;
 
-	return !nothing_to_do() && c && c->uid && c->gpu == gpu && !c->touch_off && !inject.capture_count;
+	return !nothing_to_do() && c && c->uid && c->gpu == gpu && !c->touch.off && !captures_any();
 }
 
 /* Only once the daemon has expected a begin: where it never does, nothing is made. */
 static bool lacks_stream(const struct gpu *gpu)
 {
-	return gpu->was_expected && usable(gpu) && !gpu->used->touch_stream;
+	return gpu->touch.was_expected && usable(gpu) && !gpu->used->touch.stream;
 }
 
 static bool wants_stream(const struct gpu *gpu)
 {
-	return lacks_stream(gpu) && gpu->segment == SEGMENT_OPEN;
+	return lacks_stream(gpu) && gpu->segment.state == SEGMENT_OPEN;
 }
 
 static bool wants_touch(const struct gpu *gpu)
@@ -60,8 +72,8 @@ static bool wants_touch(const struct gpu *gpu)
 	const struct context *c = gpu->used;
 
 	/* acquire; pairs with the GPU's write */
-	return usable(gpu) && c->touch_stream && gpu->segment == SEGMENT_NONE_OPEN && !gpu->busy && !held_now(gpu) &&
-	       __atomic_load_n(&c->page[TOUCH_WORD], __ATOMIC_ACQUIRE) == c->touch_value;
+	return usable(gpu) && c->touch.stream && gpu->segment.state == SEGMENT_NONE_OPEN && !gpu->busy &&
+	       !held_now(gpu) && __atomic_load_n(&c->page[TOUCH_WORD], __ATOMIC_ACQUIRE) == c->touch.value;
 }
 
 /* Fill `order`. False: nothing is to be done. Lock and device_lock held, so the context stays. */
@@ -72,16 +84,16 @@ static bool take_order(struct gpu *gpu, struct order *order)
 	if (wants_stream(gpu)) {
 		if (!c->page && !c->page_tried)
 			return false; /* the library's thread is about to make it */
-		c->touch_off = !c->page;
+		c->touch.off = !c->page;
 	}
 	if (!(wants_stream(gpu) || wants_touch(gpu)))
 		return false;
 	*order = (struct order){.context = c,
 				.uid = c->uid,
 				.handle = c->handle,
-				.stream = c->touch_stream,
+				.stream = c->touch.stream,
 				.address = c->device_page + TOUCH_WORD * sizeof(uint32_t),
-				.value = ++c->touch_value};
+				.value = ++c->touch.value};
 	return true;
 }
 
@@ -89,15 +101,15 @@ static bool take_order(struct gpu *gpu, struct order *order)
 static CUresult carry_out(struct order *order)
 {
 	CUcontext popped;
-	CUresult result = inject.driver.cuCtxPushCurrent_v2(order->handle);
+	CUresult result = driver.cuCtxPushCurrent_v2(order->handle);
 
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (!order->stream)
-		result = inject.touching.cuStreamCreate(&order->stream, STREAM_NON_BLOCKING);
+		result = touching.cuStreamCreate(&order->stream, STREAM_NON_BLOCKING);
 	if (result == CUDA_SUCCESS)
-		result = inject.touching.cuMemsetD32Async(order->address, order->value, 1, order->stream);
-	inject.driver.cuCtxPopCurrent_v2(&popped);
+		result = touching.cuMemsetD32Async(order->address, order->value, 1, order->stream);
+	driver.cuCtxPopCurrent_v2(&popped);
 	return result;
 }
 
@@ -120,11 +132,11 @@ static void touch(struct gpu *gpu)
 		result = carry_out(&order);
 		inject_lock();
 		if (order.context->uid == order.uid) {
-			order.context->touch_stream = order.stream;
-			order.context->touch_off = result != CUDA_SUCCESS;
+			order.context->touch.stream = order.stream;
+			order.context->touch.off = result != CUDA_SUCCESS;
 		}
 		if (result == CUDA_SUCCESS)
-			gpu->touches += counts;
+			gpu->touch.count += counts;
 		else if (inject.settings.verbose)
 			say("GPU %d: no touches, error %d of the driver", gpu->index, result);
 	}
@@ -139,7 +151,7 @@ static const uint32_t *word_of(const struct gpu *gpu)
 	const gpuseg_task *task = gpu->task;
 
 	/* While a segment begins, its thread may switch to a new daemon. */
-	if (gpu->segment == SEGMENT_BEGINNING || !task || !task->slot ||
+	if (gpu->segment.state == SEGMENT_BEGINNING || !task || !task->slot ||
 	    (__atomic_load_n(&task->client->session->version, __ATOMIC_ACQUIRE) & 0xffff) < EXPECTED_SINCE_MINOR)
 		return NULL;
 	if (!__atomic_load_n(&task->slot->wants_expected, __ATOMIC_RELAXED))
@@ -152,30 +164,30 @@ static void rest(struct gpu *gpu, const uint32_t *word, uint32_t seen)
 {
 	int64_t limit_ns = LOOK_NS;
 
-	if (gpu->segment == SEGMENT_BEGINNING || (word && lacks_stream(gpu) && !wants_stream(gpu))) {
+	if (gpu->segment.state == SEGMENT_BEGINNING || (word && lacks_stream(gpu) && !wants_stream(gpu))) {
 		word = &gpu->generation;
 		seen = __atomic_load_n(word, __ATOMIC_RELAXED);
 		gpu->waiters++;
 	} else if (!word) {
-		word = &inject.stop;
+		word = thread_stop_word();
 		seen = 0;
 		limit_ns = OLD_LOOK_NS;
 	} else if (wants_stream(gpu)) {
 		limit_ns = PREPARE_NS; /* the library's thread is about to make the page */
 	}
-	gpu->touch_sleeps = word;
+	gpu->touch.sleeps = word;
 	inject_unlock();
 	/* If the session is unmapped meanwhile, the kernel says so, and the loop looks at the new one. */
 	futex_wait(word, seen, now_ns() + limit_ns);
 	inject_lock();
-	gpu->touch_sleeps = NULL;
+	gpu->touch.sleeps = NULL;
 	if (word == &gpu->generation)
 		gpu->waiters--;
 }
 
 static bool goes_on(void)
 {
-	return !__atomic_load_n(&inject.stop, __ATOMIC_ACQUIRE) && __atomic_load_n(&inject.active, __ATOMIC_ACQUIRE);
+	return !thread_is_to_stop() && is_active();
 }
 
 static void *run(void *arg)
@@ -189,7 +201,7 @@ static void *run(void *arg)
 	prctl(PR_SET_NAME, "gpuseg-touch");
 	prctl(PR_SET_TIMERSLACK, 1000UL);
 	/* This thread's calls must not spoil a capture of another thread. */
-	inject.driver.cuThreadExchangeStreamCaptureMode(&mode);
+	driver.cuThreadExchangeStreamCaptureMode(&mode);
 	inject_lock();
 	while (goes_on()) {
 		uint32_t value = 0;
@@ -199,15 +211,15 @@ static void *run(void *arg)
 			value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 		if (word && (wants_stream(gpu) || (word == before && value != seen && wants_touch(gpu))))
 			touch(gpu);
-		gpu->was_expected |= word && word == before && value != seen;
+		gpu->touch.was_expected |= word && word == before && value != seen;
 		before = word;
 		seen = value;
 		if (goes_on())
 			rest(gpu, word, seen);
 	}
 	inject_unlock();
-	__atomic_fetch_sub(&inject.touchers, 1, __ATOMIC_RELEASE);
-	futex_wake_all(&inject.touchers);
+	__atomic_fetch_sub(&touchers, 1, __ATOMIC_RELEASE);
+	futex_wake_all(&touchers);
 	return NULL;
 }
 
@@ -215,25 +227,31 @@ void touch_start(struct gpu *gpu)
 {
 	const struct settings *s = &inject.settings;
 
-	if (!s->touch || s->priority == 0 || gpu->touch_runs || !inject.touching.cuMemsetD32Async)
+	if (!s->touch || s->priority == 0 || gpu->touch.runs || !touching.cuMemsetD32Async)
 		return;
-	__atomic_fetch_add(&inject.touchers, 1, __ATOMIC_RELAXED);
-	gpu->touch_runs = thread_of_our_own(run, gpu) == 0;
-	if (!gpu->touch_runs)
-		__atomic_fetch_sub(&inject.touchers, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&touchers, 1, __ATOMIC_RELAXED);
+	gpu->touch.runs = thread_of_our_own(run, gpu) == 0;
+	if (!gpu->touch.runs)
+		__atomic_fetch_sub(&touchers, 1, __ATOMIC_RELAXED);
 }
 
 void touch_stop(int64_t until_ns)
 {
 	uint32_t left;
 
-	while ((left = __atomic_load_n(&inject.touchers, __ATOMIC_ACQUIRE)) > 0 && now_ns() - until_ns < 0) {
+	while ((left = __atomic_load_n(&touchers, __ATOMIC_ACQUIRE)) > 0 && now_ns() - until_ns < 0) {
 		inject_lock();
 		for (size_t i = 0; i < GPUS_MAX; i++) {
-			if (inject.gpus[i].touch_sleeps)
-				futex_wake_all(inject.gpus[i].touch_sleeps);
+			if (gpus[i].touch.sleeps)
+				futex_wake_all(gpus[i].touch.sleeps);
 		}
 		inject_unlock();
-		futex_wait(&inject.touchers, left, now_ns() + 2 * NS_PER_MS);
+		futex_wait(&touchers, left, now_ns() + 2 * NS_PER_MS);
 	}
+}
+
+void touch_say(const struct gpu *gpu)
+{
+	if (gpu->touch.runs)
+		say("GPU %d: %llu touches before expected begins", gpu->index, (unsigned long long)gpu->touch.count);
 }
