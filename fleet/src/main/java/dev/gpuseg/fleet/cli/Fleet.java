@@ -16,11 +16,7 @@ public final class Fleet {
     private Fleet() {
     }
 
-    /**
-     * The command line.
-     *
-     * @return a parser that writes one line for an expected failure
-     */
+    /** The command line: a parser that writes one line for an expected failure. */
     public static CommandLine commandLine() {
         return new CommandLine(new Fleet()).setExecutionExceptionHandler((failure, line, result) -> {
             if (failure instanceof NoSuchFileException || failure instanceof FileNotFoundException) {

@@ -78,29 +78,17 @@ public final class Engine implements AutoCloseable {
         }
     }
 
-    /**
-     * For queries.
-     *
-     * @return the session
-     */
+    /** The session for queries. */
     public SparkSession session() {
         return session;
     }
 
-    /**
-     * For work that is no query.
-     *
-     * @return the context
-     */
+    /** The context for work that is no query. */
     public JavaSparkContext context() {
         return context;
     }
 
-    /**
-     * How many parts the work is divided into.
-     *
-     * @return 1 or more
-     */
+    /** How many parts the work is divided into: 1 or more. */
     public int partitions() {
         return partitions;
     }

@@ -54,11 +54,7 @@ public record Drift(String before, String after, List<Compared> compared) {
             return this == MEDIAN ? row.p50Ns() : row.p99Ns();
         }
 
-        /**
-         * For tables.
-         *
-         * @return a word
-         */
+        /** A word for tables. */
         public String word() {
             return word;
         }
@@ -81,11 +77,7 @@ public record Drift(String before, String after, List<Compared> compared) {
             this.word = word;
         }
 
-        /**
-         * For tables.
-         *
-         * @return a few words
-         */
+        /** A few words for tables. */
         public String word() {
             return word;
         }

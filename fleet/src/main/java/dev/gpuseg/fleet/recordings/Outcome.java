@@ -46,11 +46,7 @@ public record Outcome(String name, String robot, String version, String status, 
         return given == null || given.isEmpty() ? "unknown" : given;
     }
 
-    /**
-     * Whether its rows are in the tables.
-     *
-     * @return false if it was left out
-     */
+    /** Whether its rows are in the tables: false if it was left out. */
     public boolean isOk() {
         return status.equals(OK);
     }

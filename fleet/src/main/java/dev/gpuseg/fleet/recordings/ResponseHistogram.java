@@ -118,20 +118,12 @@ public final class ResponseHistogram implements Externalizable {
         return ((long) (bucket - (shift << BITS)) + 1 << shift) - 1;
     }
 
-    /**
-     * How many durations there are.
-     *
-     * @return count
-     */
+    /** How many durations there are. */
     public long total() {
         return total;
     }
 
-    /**
-     * The longest.
-     *
-     * @return ns, exact; 0 if there is none
-     */
+    /** The longest: ns, exact; 0 if there is none. */
     public long maxNs() {
         return maxNs;
     }
@@ -163,11 +155,7 @@ public final class ResponseHistogram implements Externalizable {
             .sorted((a, b) -> Integer.compare(keys[a], keys[b])).mapToInt(Integer::intValue).toArray();
     }
 
-    /**
-     * Its counts; equal histograms give equal bytes.
-     *
-     * @return for {@link #of}
-     */
+    /** Its counts, for {@link #of}; equal histograms give equal bytes. */
     public byte[] toBytes() {
         final int[] slots = sorted();
         final ByteBuffer out = ByteBuffer.allocate(3 * Long.BYTES + slots.length * (Integer.BYTES + Long.BYTES));

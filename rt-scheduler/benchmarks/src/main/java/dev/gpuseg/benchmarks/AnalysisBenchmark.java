@@ -51,11 +51,7 @@ public class AnalysisBenchmark {
         analyses = analysis.equals("twelve") ? Analyses.inFigures() : List.of(Analyses.get(analysis));
     }
 
-    /**
-     * The verdict on prepared sets.
-     *
-     * @return accepted verdicts, so that the work is not optimised away
-     */
+    /** The verdict on prepared sets: accepted verdicts, so that the work is not optimised away. */
     @Benchmark
     @OperationsPerInvocation(SETS)
     public int verdict() {
@@ -68,11 +64,7 @@ public class AnalysisBenchmark {
         return accepted;
     }
 
-    /**
-     * The same with the preparation of each set.
-     *
-     * @return accepted verdicts
-     */
+    /** The same with the preparation of each set. */
     @Benchmark
     @OperationsPerInvocation(SETS)
     public int prepareAndVerdict() {

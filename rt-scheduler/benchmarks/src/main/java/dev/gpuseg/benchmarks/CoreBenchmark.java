@@ -82,11 +82,7 @@ public class CoreBenchmark {
         nowNs = begun;
     }
 
-    /**
-     * A better segment begins and ends.
-     *
-     * @return something that depends on the decisions
-     */
+    /** A better segment begins and ends; returns something that depends on the decisions. */
     @Benchmark
     @OperationsPerInvocation(2)
     public long beginAndEnd() {

@@ -79,11 +79,7 @@ public class QueueBenchmark {
         }
     }
 
-    /**
-     * A record, from the queue to the handler.
-     *
-     * @return so that nothing is left out
-     */
+    /** A record, from the queue to the handler. */
     @Benchmark
     @OperationsPerInvocation(RECORDS)
     public long readAndValidate() {

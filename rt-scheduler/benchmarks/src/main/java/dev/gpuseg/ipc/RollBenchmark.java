@@ -80,7 +80,6 @@ public class RollBenchmark {
      * Fills a cycle until it is rolled.
      *
      * @param held receives the time of the lock
-     * @throws InterruptedException if interrupted
      */
     @Benchmark
     public void ours(final Held held) throws InterruptedException {

@@ -12,20 +12,12 @@ public final class DirectoryOption {
             + "takes that of root in /dev/shm/gpuseg).")
     private String directory;
 
-    /**
-     * Where a daemon is started.
-     *
-     * @return that of the option, else of the environment, else the default
-     */
+    /** Where a daemon is started: that of the option, else of the environment, else the default. */
     public RuntimeDirectory resolve() {
         return RuntimeDirectory.resolve(directory);
     }
 
-    /**
-     * Where a client looks for a daemon that runs.
-     *
-     * @return the same, but root's daemon is found, too
-     */
+    /** Where a client looks for a daemon that runs: the same, but root's daemon is found, too. */
     public RuntimeDirectory find() {
         return RuntimeDirectory.find(directory);
     }

@@ -36,11 +36,7 @@ final class PodGroups {
         return List.of("/**/kubepods" + name + "-pod" + uid.replace('-', '_') + ".slice/**", "/**/pod" + uid + "/**");
     }
 
-    /**
-     * Patterns of all groups of pods, for what no other rule names.
-     *
-     * @return for both drivers
-     */
+    /** Patterns of all groups of pods of both drivers, for what no other rule names. */
     static List<String> all() {
         return List.of("/**kubepods**", "/**/pod????????-????-????-????-????????????/**");
     }

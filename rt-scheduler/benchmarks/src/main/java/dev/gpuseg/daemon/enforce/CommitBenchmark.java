@@ -24,11 +24,7 @@ public class CommitBenchmark {
     private final SleepFlag parked = new SleepFlag();
     private boolean on;
 
-    /**
-     * Two contexts change.
-     *
-     * @return the version
-     */
+    /** Two contexts change. */
     @Benchmark
     public long commit() {
         on = !on;
@@ -37,11 +33,7 @@ public class CommitBenchmark {
         return desired.commit();
     }
 
-    /**
-     * The same, then the look at the enforcer: the difference is the fence.
-     *
-     * @return whether it sleeps: no
-     */
+    /** The same, then the look at the enforcer, which does not sleep: the difference is the fence. */
     @Benchmark
     public boolean commitAndKick() {
         commit();

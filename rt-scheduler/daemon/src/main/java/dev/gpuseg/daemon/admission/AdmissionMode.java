@@ -28,11 +28,7 @@ public enum AdmissionMode {
         throw new IllegalArgumentException("admission \"" + word + "\" is unknown; use off, warn or enforce");
     }
 
-    /**
-     * The word on the command line and in the status.
-     *
-     * @return lower case
-     */
+    /** The word on the command line and in the status, in lower case. */
     public String word() {
         return name().toLowerCase(Locale.ROOT);
     }

@@ -90,11 +90,7 @@ public record AdmissionSettings(AdmissionMode mode, TaskSet declared, Platform p
         }
     }
 
-    /**
-     * What threads do while the GPU works for them.
-     *
-     * @return the mode of the declared set; suspend if there is none
-     */
+    /** What threads do while the GPU works for them: the mode of the declared set; suspend if there is none. */
     public WaitMode waitMode() {
         return declared == null ? WaitMode.SUSPEND : declared.mode();
     }

@@ -26,11 +26,7 @@ public enum CoreOrder {
         throw new IllegalArgumentException("core order \"" + word + "\" is unknown; use fp or edf");
     }
 
-    /**
-     * The word on the command line and in the status.
-     *
-     * @return lower case
-     */
+    /** The word on the command line and in the status, in lower case. */
     public String word() {
         return name().toLowerCase(Locale.ROOT);
     }

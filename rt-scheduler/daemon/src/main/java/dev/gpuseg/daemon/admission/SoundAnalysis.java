@@ -171,11 +171,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         return new SoundAnalysis(null, reason, null);
     }
 
-    /**
-     * Whether there is an analysis.
-     *
-     * @return true if so
-     */
+    /** Whether there is an analysis. */
     public boolean exists() {
         return analysis != null;
     }

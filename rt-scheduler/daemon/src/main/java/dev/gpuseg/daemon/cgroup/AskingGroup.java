@@ -14,8 +14,6 @@ public record AskingGroup(String path, GroupRule rule) {
     /**
      * Whether a rule says which priorities its tasks may have. Its processes then belong to a container, or to somebody
      * else who is no user of this machine: their numbers of users say nothing here, and root is no administrator.
-     *
-     * @return true if so
      */
     public boolean isRuled() {
         return rule.limitsPriority();

@@ -141,11 +141,7 @@ public final class CgroupFollower {
         return id;
     }
 
-    /**
-     * Who was where at the last look. Any thread.
-     *
-     * @return an immutable list
-     */
+    /** Who was where at the last look. An immutable list. Any thread. */
     public List<Membership> members() {
         return members;
     }

@@ -68,11 +68,7 @@ public final class CgroupTree {
         return same;
     }
 
-    /**
-     * Where the unified hierarchy is mounted.
-     *
-     * @return its directory, or null if it is not
-     */
+    /** Where the unified hierarchy is mounted: its directory, or null if it is not. */
     public Path mountPoint() {
         try {
             for (final String line : Files.readAllLines(proc.resolve("self/mountinfo"))) {

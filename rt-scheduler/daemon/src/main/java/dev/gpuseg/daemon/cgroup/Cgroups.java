@@ -46,11 +46,7 @@ public final class Cgroups {
         follower = new CgroupFollower(tree, rules, account, sink);
     }
 
-    /**
-     * Shows it the journal's events.
-     *
-     * @return for {@code JournalAgent.addTap}
-     */
+    /** Shows it the journal's events; for {@code JournalAgent.addTap}. */
     public EventTap tap() {
         return account;
     }

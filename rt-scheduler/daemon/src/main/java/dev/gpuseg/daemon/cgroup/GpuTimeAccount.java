@@ -220,11 +220,7 @@ public final class GpuTimeAccount implements EventTap {
         return list;
     }
 
-    /**
-     * How often events were lost: the time around them is not counted.
-     *
-     * @return from 0
-     */
+    /** How often events were lost: the time around them is not counted. */
     public synchronized long gaps() {
         return gaps;
     }

@@ -66,11 +66,7 @@ public record GroupRule(String pattern, int weight, long quotaNs, long periodNs,
         this(pattern, weight, quotaNs, periodNs, protect, NOT_SAID);
     }
 
-    /**
-     * Whether it says which priorities tasks may have.
-     *
-     * @return true if so
-     */
+    /** Whether it says which priorities tasks may have. */
     public boolean limitsPriority() {
         return priority != NOT_SAID;
     }

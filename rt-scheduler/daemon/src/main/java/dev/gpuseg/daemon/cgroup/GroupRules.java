@@ -117,11 +117,7 @@ public final class GroupRules {
         return of(path);
     }
 
-    /**
-     * Whether some rule divides GPU time: a weight other than the default, or a cap.
-     *
-     * @return true if so
-     */
+    /** Whether some rule divides GPU time: a weight other than the default, or a cap. */
     public boolean divideTime() {
         return rules.stream().anyMatch(rule -> rule.weight() != GroupRule.DEFAULT_WEIGHT || rule.quotaNs() > 0);
     }

@@ -59,11 +59,7 @@ public final class LiveRules {
         }
     }
 
-    /**
-     * Reads the file if it is another one than at the last call.
-     *
-     * @return true if other rules hold now
-     */
+    /** Reads the file if it is another one than at the last call; true if other rules hold now. */
     public boolean refresh() {
         final List<Object> seen = file == null ? stamp : stampOf(file);
         if (seen.equals(stamp)) {
@@ -81,38 +77,22 @@ public final class LiveRules {
         }
     }
 
-    /**
-     * The rules.
-     *
-     * @return those that were read last without a refusal
-     */
+    /** The rules: those that were read last without a refusal. */
     public GroupRules now() {
         return rules;
     }
 
-    /**
-     * Why the file as it is now does not hold.
-     *
-     * @return one line, empty if it holds
-     */
+    /** Why the file as it is now does not hold: one line, empty if it holds. */
     public String problem() {
         return problem;
     }
 
-    /**
-     * How often the rules have changed.
-     *
-     * @return from 0
-     */
+    /** How often the rules have changed. */
     public int generation() {
         return generation;
     }
 
-    /**
-     * Where the rules are.
-     *
-     * @return the file, or null if they never change
-     */
+    /** Where the rules are: the file, or null if they never change. */
     public Path file() {
         return file;
     }

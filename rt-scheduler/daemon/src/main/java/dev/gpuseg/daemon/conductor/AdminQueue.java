@@ -73,9 +73,7 @@ final class AdminQueue {
     }
 
     /**
-     * Takes the next command that may be answered; it is in progress until {@link #finished}.
-     *
-     * @return null if none may
+     * Takes the next command that may be answered; it is in progress until {@link #finished}. Null if none may.
      */
     Waiting next() {
         if (inProgress.size() >= IN_PROGRESS_MAX) {

@@ -121,11 +121,7 @@ public final class ConductorAgent implements Agent {
         }
     }
 
-    /**
-     * Where the dispatcher sends its answers. Any thread.
-     *
-     * @return the proxy
-     */
+    /** Where the dispatcher sends its answers. Any thread. */
     public ConductorProxy proxy() {
         return proxy;
     }
@@ -144,11 +140,7 @@ public final class ConductorAgent implements Agent {
         counters.lazySet(counter.ordinal(), counters.get(counter.ordinal()) + 1);
     }
 
-    /**
-     * Who was dropped last, and why: a malformed packet or a poisoned queue. Any thread.
-     *
-     * @return one line, empty if no client was
-     */
+    /** Who was dropped last, and why: a malformed packet or a poisoned queue; empty if nobody was. Any thread. */
     public String lastOffence() {
         return lastOffence;
     }

@@ -29,11 +29,7 @@ public enum ConductorCounter {
         this.description = description;
     }
 
-    /**
-     * What it counts.
-     *
-     * @return a few words
-     */
+    /** What it counts. */
     public String description() {
         return description;
     }

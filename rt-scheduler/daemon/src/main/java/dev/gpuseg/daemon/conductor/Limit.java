@@ -51,11 +51,7 @@ public enum Limit {
         this.max = max;
     }
 
-    /**
-     * Its name in files and messages.
-     *
-     * @return for instance {@code hint_lead}
-     */
+    /** Its name in files and messages: for instance {@code hint_lead}. */
     public String word() {
         return word;
     }

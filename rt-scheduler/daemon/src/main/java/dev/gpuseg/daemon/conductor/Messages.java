@@ -15,11 +15,7 @@ final class Messages {
     private Messages() {
     }
 
-    /**
-     * Checks what every message must have.
-     *
-     * @return null, or what is wrong
-     */
+    /** Checks what every message must have: null, or what is wrong. */
     static String malformed(final Packet packet) {
         final int length = packet.length();
         final UnsafeBuffer data = packet.data();
@@ -70,9 +66,8 @@ final class Messages {
     }
 
     /**
-     * A text of at most 63 bytes, NUL-terminated, UTF-8, printable, not blank.
-     *
-     * @return the text, or null if it is anything else
+     * A text of at most 63 bytes, NUL-terminated, UTF-8, printable, not blank: the text, or null if it is anything
+     * else.
      */
     static String name(final UnsafeBuffer data, final int offset) {
         int length = 0;

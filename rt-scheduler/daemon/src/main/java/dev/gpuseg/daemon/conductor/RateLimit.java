@@ -77,11 +77,7 @@ final class RateLimit {
         }
     }
 
-    /**
-     * The long-run rate.
-     *
-     * @return per second
-     */
+    /** The long-run rate per second. */
     int perSecond() {
         return perSecond;
     }

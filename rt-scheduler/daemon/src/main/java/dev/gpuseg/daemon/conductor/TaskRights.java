@@ -54,10 +54,8 @@ final class TaskRights {
     }
 
     /**
-     * Whose a connection is, for a bound on their number.
-     *
-     * @return the user; of root and the daemon's own user nobody, but in a control group with a rule about priorities
-     *     that rule, so that no container uses up what is left to the others
+     * Whose a connection is, for a bound on their number: the user's. Of root and the daemon's own user nobody's, but
+     * in a control group with a rule about priorities that rule, so that no container uses up what is left to the others.
      */
     Object owner(final PeerProcess peer) {
         final int uid = peer.credentials().uid();
@@ -93,9 +91,7 @@ final class TaskRights {
     }
 
     /**
-     * GPU time per period that a task declares.
-     *
-     * @return millionths of a GPU, 0 for best effort and for what is not declared
+     * GPU time per period that a task declares: millionths of a GPU, 0 for best effort and for what is not declared.
      */
     static long load(final TaskOpen request) {
         return !Priority.isRealTime(request.priority()) || request.periodNs() == 0 ? 0

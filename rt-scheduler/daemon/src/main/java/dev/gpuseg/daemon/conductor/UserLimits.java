@@ -115,11 +115,7 @@ public final class UserLimits {
         return new UserLimits(bounds, directory);
     }
 
-    /**
-     * The limits that are built in.
-     *
-     * @return those of a directory without files
-     */
+    /** The limits that are built in: those of a directory without files. */
     public static UserLimits builtIn() {
         final Map<String, Bound> bounds = new HashMap<>();
         try {

@@ -16,11 +16,7 @@ public record ConfigEntry(String key, List<String> values, int line) {
         values = List.copyOf(values);
     }
 
-    /**
-     * The value on one line.
-     *
-     * @return the values, separated by commas
-     */
+    /** The value on one line: the values, separated by commas. */
     public String text() {
         return String.join(", ", values);
     }

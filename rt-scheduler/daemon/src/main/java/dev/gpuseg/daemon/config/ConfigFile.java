@@ -52,29 +52,17 @@ public final class ConfigFile {
         return result;
     }
 
-    /**
-     * The settings without a mistake of their own, in the file's order.
-     *
-     * @return at most one for each key
-     */
+    /** The settings without a mistake of their own, in the file's order: at most one for each key. */
     public List<ConfigEntry> entries() {
         return List.copyOf(entries.values());
     }
 
-    /**
-     * What is wrong.
-     *
-     * @return empty if nothing is
-     */
+    /** What is wrong: empty if nothing is. */
     public List<ConfigProblem> problems() {
         return List.copyOf(problems);
     }
 
-    /**
-     * The file.
-     *
-     * @return as it was named
-     */
+    /** The file, as it was named. */
     public Path file() {
         return file;
     }

@@ -5,11 +5,7 @@ import java.util.SortedSet;
 
 /** Which keys a settings file may have. The daemon's command line is the only list; this is its view for the reader. */
 public interface ConfigKeys {
-    /**
-     * All keys.
-     *
-     * @return their names, for instance "queue-size"
-     */
+    /** All keys: their names, for instance "queue-size". */
     SortedSet<String> all();
 
     /**

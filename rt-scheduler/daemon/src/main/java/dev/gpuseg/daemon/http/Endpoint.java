@@ -10,11 +10,7 @@ public record Endpoint(int port) {
     private static final String LOOPBACK = "127.0.0.1:";
     private static final int PORT_MAX = 65_535;
 
-    /**
-     * Any free port of 127.0.0.1.
-     *
-     * @return the endpoint
-     */
+    /** Any free port of 127.0.0.1. */
     public static Endpoint anyPort() {
         return new Endpoint(0);
     }

@@ -97,11 +97,7 @@ public final class LoopbackServer implements AutoCloseable {
         }
     }
 
-    /**
-     * Where it listens, with the port that was given.
-     *
-     * @return the endpoint
-     */
+    /** Where it listens, with the port that was given. */
     public Endpoint endpoint() {
         return new Endpoint(port);
     }
@@ -198,11 +194,7 @@ public final class LoopbackServer implements AutoCloseable {
         }
     }
 
-    /**
-     * Whether no handler runs any more.
-     *
-     * @return true once it is closed and the last handler has ended
-     */
+    /** Whether no handler runs any more: true once it is closed and the last handler has ended. */
     public boolean isClosed() {
         return workers.isTerminated();
     }

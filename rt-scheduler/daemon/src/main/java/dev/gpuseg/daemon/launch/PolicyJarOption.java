@@ -26,11 +26,7 @@ public final class PolicyJarOption {
         return PolicySource.open(file);
     }
 
-    /**
-     * The jar.
-     *
-     * @return null if none is given
-     */
+    /** The jar, null if none is given. */
     public Path file() {
         return file;
     }

@@ -236,9 +236,8 @@ public final class RunCommand implements Callable<Integer> {
     }
 
     /**
-     * Checks the options against each other and this machine, as before a start. Starts nothing.
-     *
-     * @return what is refused, naming the option, its value and the remedy
+     * Checks the options against each other and this machine, as before a start. Starts nothing. Returns what is
+     * refused, naming the option, its value and the remedy.
      */
     List<StartUpException> check() {
         final OptionProblems problems = new OptionProblems();

@@ -64,11 +64,7 @@ public final class RunSettings implements ConfigKeys {
         }
     }
 
-    /**
-     * The file that an installed daemon reads when it is told none.
-     *
-     * @return null if there is none, as in a checkout
-     */
+    /** The file that an installed daemon reads when it is told none: null if there is none, as in a checkout. */
     public static Path defaultFile() {
         final String path = System.getProperty(DEFAULT_FILE_PROPERTY, "");
         return path.isEmpty() || !Files.exists(Path.of(path)) ? null : Path.of(path);

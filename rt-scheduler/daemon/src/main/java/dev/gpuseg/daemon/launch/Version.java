@@ -10,11 +10,7 @@ import picocli.CommandLine.IVersionProvider;
 public final class Version implements IVersionProvider {
     private static final String RESOURCE = "version.properties";
 
-    /**
-     * The version.
-     *
-     * @return such as {@code 0.1.0}, without the mark of a snapshot
-     */
+    /** The version, such as {@code 0.1.0}, without the mark of a snapshot. */
     public static String text() {
         try (InputStream in = Version.class.getResourceAsStream(RESOURCE)) {
             final Properties properties = new Properties();

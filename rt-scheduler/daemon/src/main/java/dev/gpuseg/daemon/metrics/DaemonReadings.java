@@ -6,11 +6,7 @@ import java.util.function.ObjLongConsumer;
 
 /** What a scrape asks the daemon for besides the {@link LiveModel}. Any thread; must not block. */
 public interface DaemonReadings {
-    /**
-     * What does not change while the daemon runs: version, mechanism, level, simulated.
-     *
-     * @return labels and values
-     */
+    /** What does not change while the daemon runs: version, mechanism, level, simulated. */
     Map<String, String> info();
 
     /**
@@ -27,38 +23,18 @@ public interface DaemonReadings {
      */
     void conductorCounters(ObjLongConsumer<String> to);
 
-    /**
-     * Contexts that stand in the held file: off the hardware now, or about to be.
-     *
-     * @return from 0
-     */
+    /** Contexts that stand in the held file: off the hardware now, or about to be. */
     int heldContexts();
 
-    /**
-     * The longest duty cycle of the dispatcher since start.
-     *
-     * @return ns
-     */
+    /** The longest duty cycle of the dispatcher since start, ns. */
     long maxCycleNs();
 
-    /**
-     * Events written to the journal.
-     *
-     * @return since start
-     */
+    /** Events written to the journal since start. */
     long journalWritten();
 
-    /**
-     * Events that were not: after an error of the disk, or because the ring was full.
-     *
-     * @return since start
-     */
+    /** Events since start that were not: after an error of the disk, or because the ring was full. */
     long journalLost();
 
-    /**
-     * What the observer (BPF) has seen.
-     *
-     * @return not null
-     */
+    /** What the observer (BPF) has seen. */
     ObserverReadings observer();
 }

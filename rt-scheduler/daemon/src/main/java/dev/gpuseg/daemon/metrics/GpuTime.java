@@ -52,11 +52,7 @@ public final class GpuTime {
         }
     }
 
-    /**
-     * How many segments may run.
-     *
-     * @return count
-     */
+    /** How many segments may run. */
     public int running() {
         return running;
     }

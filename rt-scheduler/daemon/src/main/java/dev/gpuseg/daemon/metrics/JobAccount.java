@@ -138,47 +138,30 @@ public final class JobAccount {
         return priority > 0 && deadlineNs > 0 && responseNs > deadlineNs;
     }
 
-    /**
-     * Whether the application marks its jobs.
-     *
-     * @return false while every segment is a job
-     */
+    /** Whether the application marks its jobs: false while every segment is a job. */
     public boolean marks() {
         return marks;
     }
 
     /**
-     * Whether a deadline of the present job, or of the last one, was seen to pass.
-     *
-     * @return true from that moment until the next job
+     * Whether a deadline of the present job, or of the last one, was seen to pass: true from that moment until the next
+     * job.
      */
     public boolean isPassed() {
         return passed;
     }
 
-    /**
-     * Whether the present job goes on after its deadline.
-     *
-     * @return true until it ends
-     */
+    /** Whether the present job goes on after its deadline: true until it ends. */
     public boolean isOverdue() {
         return open && passed;
     }
 
-    /**
-     * Jobs that ended.
-     *
-     * @return count
-     */
+    /** Jobs that ended. */
     public long jobs() {
         return jobs;
     }
 
-    /**
-     * Jobs that missed.
-     *
-     * @return count
-     */
+    /** Jobs that missed. */
     public long misses() {
         return misses;
     }

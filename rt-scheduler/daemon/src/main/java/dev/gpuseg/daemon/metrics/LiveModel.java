@@ -474,38 +474,22 @@ public final class LiveModel implements EventTap {
             ? task.busyNs + gpus[task.gpu].time.shareNs(nowNs) - task.shareAtStartNs : task.busyNs;
     }
 
-    /**
-     * Tasks that were opened while {@link #TASKS_MAX} were open already: they appear nowhere else.
-     *
-     * @return count since start
-     */
+    /** Tasks since start that were opened while {@link #TASKS_MAX} were open already: they appear nowhere else. */
     public synchronized long untracked() {
         return untracked;
     }
 
-    /**
-     * Events that this model did not see, by gaps in their numbers: the ring was full.
-     *
-     * @return count since start
-     */
+    /** Events since start that this model did not see, by gaps in their numbers: the ring was full. */
     public synchronized long gaps() {
         return gaps;
     }
 
-    /**
-     * Events that this model has seen.
-     *
-     * @return count since start
-     */
+    /** Events that this model has seen since start. */
     public synchronized long events() {
         return events;
     }
 
-    /**
-     * What takes memory here: histograms and the ring of spans.
-     *
-     * @return bytes, an estimate
-     */
+    /** Bytes that histograms and the ring of spans take here, an estimate. */
     public synchronized long bytes() {
         long sum = SpanRing.CAPACITY * 25L;
         for (final TaskFigures task : tasks.values()) {

@@ -70,11 +70,7 @@ public final class PrometheusExporter implements AutoCloseable {
         server = LoopbackServer.start(at, "gpuseg-metrics", this::answer);
     }
 
-    /**
-     * Where it listens.
-     *
-     * @return the endpoint, with the port that was given
-     */
+    /** Where it listens: the endpoint, with the port that was given. */
     public Endpoint endpoint() {
         return server.endpoint();
     }
@@ -84,11 +80,7 @@ public final class PrometheusExporter implements AutoCloseable {
         server.close();
     }
 
-    /**
-     * Whether it reads nothing any more.
-     *
-     * @return true once it is closed and the last answer has ended
-     */
+    /** Whether it reads nothing any more: true once it is closed and the last answer has ended. */
     public boolean isClosed() {
         return server.isClosed();
     }

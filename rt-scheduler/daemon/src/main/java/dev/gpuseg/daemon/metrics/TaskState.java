@@ -18,11 +18,7 @@ public enum TaskState {
 
     private final String label = name().toLowerCase(Locale.ROOT);
 
-    /**
-     * The name that is shown.
-     *
-     * @return lower case
-     */
+    /** The name that is shown, in lower case. */
     public String label() {
         return label;
     }

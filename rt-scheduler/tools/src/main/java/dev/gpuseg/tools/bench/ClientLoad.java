@@ -36,7 +36,6 @@ public record ClientLoad(int clients, int rate, long durationMs, int priority, S
      *
      * @return the figures; "holds" tells whether nothing was lost, nothing failed and memory did not grow
      * @throws IOException          if a file cannot be read
-     * @throws InterruptedException if this thread is interrupted
      * @throws TimeoutException     if a process does not end
      */
     public ObjectNode measure() throws IOException, InterruptedException, TimeoutException {

@@ -20,20 +20,12 @@ public record Cores(CpuSet cpus, int fifo) {
     private static final int ENOUGH = 4;
     private static final int FIFO_PRIORITY = 80;
 
-    /**
-     * How many there are.
-     *
-     * @return number of CPUs
-     */
+    /** How many there are. */
     public int count() {
         return cpus.count();
     }
 
-    /**
-     * Whether the dispatcher has a CPU to itself.
-     *
-     * @return true if there are four CPUs or more
-     */
+    /** Whether the dispatcher has a CPU to itself: true if there are four CPUs or more. */
     public boolean enough() {
         return count() >= ENOUGH;
     }
@@ -62,12 +54,7 @@ public record Cores(CpuSet cpus, int fifo) {
         return new CpuSet(rest);
     }
 
-    /**
-     * The priority to use.
-     *
-     * @return of SCHED_FIFO, 0 for none
-     * @throws InterruptedException if this thread is interrupted
-     */
+    /** The priority to use: of SCHED_FIFO, 0 for none. */
     int priority() throws InterruptedException {
         return fifo != AUTOMATIC ? fifo : enough() && RealTime.isPermitted() ? FIFO_PRIORITY : 0;
     }

@@ -156,11 +156,7 @@ final class Evidence implements AutoCloseable {
         return collections.stream().filter(atNs -> atNs >= fromNs).count();
     }
 
-    /**
-     * Time that the hypervisor gave to others since the start, in ms, by {@code /proc/stat} (in ticks of 10 ms).
-     *
-     * @return figures by name
-     */
+    /** Time that the hypervisor gave to others since the start, in ms, by {@code /proc/stat} (in ticks of 10 ms). */
     Map<String, Long> stolen(final int dispatcherCpu, final int clientCpu) throws IOException {
         final Map<Integer, Long> now = stolenTicks();
         return Map.of("stolen_ms_dispatcher_cpu", stolenMs(now, dispatcherCpu), "stolen_ms_client_cpu",

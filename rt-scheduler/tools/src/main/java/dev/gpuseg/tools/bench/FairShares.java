@@ -50,7 +50,6 @@ public final class FairShares {
      * @param into gets the shares and their largest errors
      * @return whether the errors are within 3 % (weights, relative) and 2 % (cap, of the GPU)
      * @throws IOException          if a file cannot be written or read
-     * @throws InterruptedException if this thread is interrupted
      */
     public boolean measure(final ObjectNode into) throws IOException, InterruptedException {
         final Path root = MemoryDirectory.create("gpuseg-fair-");

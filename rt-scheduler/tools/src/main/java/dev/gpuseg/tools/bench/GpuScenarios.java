@@ -56,11 +56,7 @@ public final class GpuScenarios {
             new GpusScenario(kernelMs, otherMs));
     }
 
-    /**
-     * Their names.
-     *
-     * @return as {@code --scenarios} takes them
-     */
+    /** Their names, as {@code --scenarios} takes them. */
     public static List<String> names() {
         return all(SHORT_MS, SHORT_OTHER_MS, List.of(), List.of()).stream().map(GpuScenario::name).toList();
     }

@@ -64,11 +64,7 @@ public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
             "-XX:+UseTransparentHugePages"));
     }
 
-    /**
-     * The sets of options that can be compared.
-     *
-     * @return their names
-     */
+    /** The sets of options that can be compared. */
     public static List<String> settings() {
         return List.copyOf(SETTINGS.keySet());
     }
@@ -79,7 +75,6 @@ public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
      * @param name one of {@link #settings}
      * @return the figures, with the causes of stalls
      * @throws IOException          if a file cannot be read
-     * @throws InterruptedException if this thread is interrupted
      * @throws TimeoutException     if a process does not end
      */
     public ObjectNode measure(final String name) throws IOException, InterruptedException, TimeoutException {

@@ -82,7 +82,6 @@ public final class IpcLatency implements AutoCloseable {
      *
      * @return the figures of the pair with the median ratio, and those of all pairs
      * @throws IOException          if a file cannot be read
-     * @throws InterruptedException if this thread is interrupted
      * @throws TimeoutException     if a process does not end
      */
     public ObjectNode measure() throws IOException, InterruptedException, TimeoutException {
@@ -147,7 +146,6 @@ public final class IpcLatency implements AutoCloseable {
      *
      * @return the figures of each pair, and the median ratios
      * @throws IOException          if a file cannot be read
-     * @throws InterruptedException if this thread is interrupted
      * @throws TimeoutException     if a process does not end
      */
     public ObjectNode measureMetrics() throws IOException, InterruptedException, TimeoutException {

@@ -44,7 +44,6 @@ public final class JournalRate {
      * @param where existing directory for the journal; 68 bytes per event
      * @return the figures; "holds" tells whether no event was lost
      * @throws IOException          if the journal cannot be written or read
-     * @throws InterruptedException if this thread is interrupted
      */
     public ObjectNode measure(final Path where) throws IOException, InterruptedException {
         final long events = Math.multiplyExact(rate, duration.toMillis()) / 1000;

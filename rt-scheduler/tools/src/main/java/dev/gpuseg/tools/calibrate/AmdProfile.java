@@ -53,11 +53,7 @@ public final class AmdProfile {
         }
     }
 
-    /**
-     * For a file.
-     *
-     * @return YAML
-     */
+    /** YAML for a file. */
     public String text() {
         final StringBuilder text = new StringBuilder("# Written by gpuseg calibrate. Longest delays observed, plus ")
             .append(margin).append(" %: no proof that none is longer.\n");
@@ -111,21 +107,13 @@ public final class AmdProfile {
         to.append('\n');
     }
 
-    /**
-     * For programs.
-     *
-     * @return what was measured, and what is in the profile, ns
-     */
+    /** For programs: what was measured, and what is in the profile, ns. */
     public ObjectNode json() {
         return measured.put("epsilon_ns", epsilonNs).put("alpha_ns", alphaNs).put("command_ns", commandNs)
             .put("change_ns", changeNs);
     }
 
-    /**
-     * For people.
-     *
-     * @return a few lines
-     */
+    /** A few lines for people. */
     public String summary() {
         return String.format(Locale.ROOT, "%s%s%nepsilon %.3f ms (longest driver call %.3f), command %.3f ms, one "
             + "change %.3f ms (%s); margin of %d %% in all%nchanges that failed: %d%nunknown: theta, timeslice, "

@@ -83,7 +83,6 @@ final class Churn implements AutoCloseable {
      * Stops, and waits for the processes that still run.
      *
      * @return how many were started; all of them have ended
-     * @throws InterruptedException  if this thread is interrupted
      * @throws IllegalStateException if a process could not be started, failed, or does not end
      */
     int stop() throws InterruptedException {

@@ -23,11 +23,7 @@ final class CoreOptions {
             + "and this is permitted, else none).")
     private int fifo;
 
-    /**
-     * Checks the options.
-     *
-     * @return the CPUs
-     */
+    /** Checks the options. */
     Cores cores() {
         final CpuSet cpus;
         try {

@@ -54,11 +54,7 @@ public final class Gpuseg {
         return answering(CommandLines.of(root));
     }
 
-    /**
-     * The command line, for use within a process.
-     *
-     * @return a new one
-     */
+    /** The command line, for use within a process. */
     public static CommandLine commandLine() {
         return answering(CommandLines.of(new GpusegCommand()));
     }

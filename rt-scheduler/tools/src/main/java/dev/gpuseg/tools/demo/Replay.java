@@ -31,7 +31,6 @@ public record Replay(List<RecordedTask> tasks, String policy, Path policyJar, Du
      *
      * @param kept existing directory, gets the journal and the output of the processes
      * @throws IOException          if a directory cannot be made
-     * @throws InterruptedException if this thread is interrupted
      * @throws TimeoutException     if a process does not end
      */
     public void play(final Path kept) throws IOException, InterruptedException, TimeoutException {

@@ -37,12 +37,7 @@ public final class MachineChecks {
         this.dispatcherCpu = dispatcherCpu;
     }
 
-    /**
-     * Looks at everything.
-     *
-     * @return the findings, in the order of the report
-     * @throws InterruptedException if this thread is interrupted
-     */
+    /** Looks at everything: the findings, in the order of the report. */
     public List<DoctorCheck> all() throws InterruptedException {
         checks.clear();
         machine();

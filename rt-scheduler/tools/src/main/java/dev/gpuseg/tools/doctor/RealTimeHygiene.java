@@ -44,11 +44,7 @@ final class RealTimeHygiene {
         this.dispatcherCpu = dispatcherCpu;
     }
 
-    /**
-     * All checks.
-     *
-     * @return in a fixed order
-     */
+    /** All checks, in a fixed order. */
     List<DoctorCheck> checks() {
         checks.clear();
         kernel();

@@ -216,9 +216,8 @@ final class Attacks implements AutoCloseable {
     }
 
     /**
-     * Starts a process of the hostile user that waits for a lock on every file of the daemon that it can open.
-     *
-     * @return the process, which has opened them; null without another user
+     * Starts a process of the hostile user that waits for a lock on every file of the daemon that it can open: the
+     * process, which has opened them; null without another user.
      */
     Child waitForLocks(final Round round) throws IOException, InterruptedException, TimeoutException {
         if (!refusal.isEmpty()) {

@@ -96,20 +96,12 @@ public enum Fault {
         this.steps = kind == Kind.PROGRAM ? List.of(Step.ANY) : List.of(steps);
     }
 
-    /**
-     * What a robot must survive.
-     *
-     * @return in the order of this type
-     */
+    /** What a robot must survive, in the order of this type. */
     public static List<Fault> accidents() {
         return Stream.of(values()).filter(fault -> fault.kind == Kind.ACCIDENT).toList();
     }
 
-    /**
-     * What somebody may do to it.
-     *
-     * @return in the order of this type, with the accident that a user can cause
-     */
+    /** What somebody may do to it, in the order of this type, with the accident that a user can cause. */
     public static List<Fault> attacks() {
         return Stream.of(values()).filter(fault -> fault.kind != Kind.ACCIDENT || fault == FULL_DISK).toList();
     }
@@ -129,29 +121,17 @@ public enum Fault {
         return this != KILL_BOTH;
     }
 
-    /**
-     * Its name on the command line and in results.
-     *
-     * @return for instance {@code kill-client}
-     */
+    /** Its name on the command line and in results: for instance {@code kill-client}. */
     public String label() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    /**
-     * What is done.
-     *
-     * @return one line
-     */
+    /** What is done. */
     public String description() {
         return description;
     }
 
-    /**
-     * When it may strike.
-     *
-     * @return at least one
-     */
+    /** When it may strike: at least one. */
     public List<Step> steps() {
         return steps;
     }

@@ -141,11 +141,7 @@ public final class FaultRounds implements AutoCloseable {
         return hostileRounds.describe(to);
     }
 
-    /**
-     * The end of the campaign: every client leaves in order.
-     *
-     * @return what was not as it must be, one line each
-     */
+    /** The end of the campaign: every client leaves in order. Returns what was not as it must be, one line each. */
     public List<String> finish() throws InterruptedException, TimeoutException {
         final List<String> problems = new ArrayList<>(accidents.finish());
         for (final FaultClient client : stage.residents().values()) {

@@ -207,11 +207,7 @@ public final class Ledger implements AutoCloseable {
         return found;
     }
 
-    /**
-     * The same of all processes.
-     *
-     * @return in the order of their ends; the open ones last
-     */
+    /** The same of all processes, in the order of their ends; the open ones last. */
     public List<Window> windows() {
         final List<Window> all = new ArrayList<>(windows);
         all.addAll(open.values());
@@ -227,20 +223,12 @@ public final class Ledger implements AutoCloseable {
         return accounts.computeIfAbsent(pid, key -> new Account());
     }
 
-    /**
-     * When the last daemon that the journal has seen started, as far as read.
-     *
-     * @return CLOCK_MONOTONIC ns, 0 if none did
-     */
+    /** When the last daemon that the journal has seen started, as far as read: CLOCK_MONOTONIC ns, 0 if none did. */
     public long lastStartNs() {
         return lastStartNs;
     }
 
-    /**
-     * Sequence numbers that are missing within the events of one daemon, as far as read.
-     *
-     * @return count
-     */
+    /** Sequence numbers that are missing within the events of one daemon, as far as read. */
     public long gaps() {
         return gaps;
     }
@@ -263,11 +251,7 @@ public final class Ledger implements AutoCloseable {
         asked = known();
     }
 
-    /**
-     * Acknowledged records that the journal does not have (yet), as of {@link #ask}.
-     *
-     * @return count
-     */
+    /** Acknowledged records that the journal does not have (yet), as of {@link #ask}. */
     public long missing() {
         return missing(new StringBuilder());
     }
@@ -309,9 +293,7 @@ public final class Ledger implements AutoCloseable {
      * A daemon went, and its successor has started ({@link #lastStartNs}): what it had not read is taken out of the
      * account. {@link #ask} was called in between, when its applications had noticed that it is gone and no successor
      * could answer them. What the journal has after the start does not count: it is the successor's, and would hide
-     * what is missing.
-     *
-     * @return begins that it had answered and that the journal does not have
+     * what is missing. Returns begins that it had answered and that the journal does not have.
      */
     public long daemonWent() {
         read();

@@ -74,11 +74,7 @@ public final class OperationLog implements AutoCloseable {
         intervals.clear();
     }
 
-    /**
-     * Processes whose context is disabled, as far as read.
-     *
-     * @return count
-     */
+    /** Processes whose context is disabled, as far as read. */
     public int disabled() {
         return disabledSince.size();
     }

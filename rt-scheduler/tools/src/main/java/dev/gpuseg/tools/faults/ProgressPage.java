@@ -37,74 +37,42 @@ public final class ProgressPage implements AutoCloseable {
         page = new UnsafeBuffer(mapping);
     }
 
-    /**
-     * Its process.
-     *
-     * @return the pid
-     */
+    /** Its process. */
     public int pid() {
         return page.getInt(Abi.Progress.PID_OFFSET);
     }
 
-    /**
-     * What the task does.
-     *
-     * @return {@code Abi.PROGRESS_*}
-     */
+    /** What the task does: {@code Abi.PROGRESS_*}. */
     public int state() {
         return page.getIntVolatile(Abi.Progress.STATE_OFFSET);
     }
 
-    /**
-     * Begins that were recorded and granted.
-     *
-     * @return count
-     */
+    /** Begins that were recorded and granted. */
     public long begins() {
         return page.getLongVolatile(Abi.Progress.BEGINS_OFFSET);
     }
 
-    /**
-     * Begins that the daemon answered after the task had waited.
-     *
-     * @return count
-     */
+    /** Begins that the daemon answered after the task had waited. */
     public long answered() {
         return page.getLongVolatile(Abi.Progress.ANSWERED_OFFSET);
     }
 
-    /**
-     * Ends that were recorded.
-     *
-     * @return count
-     */
+    /** Ends that were recorded. */
     public long ends() {
         return page.getLongVolatile(Abi.Progress.ENDS_OFFSET);
     }
 
-    /**
-     * Jobs completed, scheduled or not.
-     *
-     * @return count
-     */
+    /** Jobs completed, scheduled or not. */
     public long jobs() {
         return page.getLongVolatile(Abi.Progress.JOBS_OFFSET);
     }
 
-    /**
-     * Kernels that the virtual GPU completed.
-     *
-     * @return count
-     */
+    /** Kernels that the virtual GPU completed. */
     public long kernels() {
         return page.getLongVolatile(Abi.Progress.KERNELS_OFFSET);
     }
 
-    /**
-     * Whether its last mark reached a daemon.
-     *
-     * @return false while it runs unscheduled
-     */
+    /** Whether its last mark reached a daemon: false while it runs unscheduled. */
     public boolean isManaged() {
         return page.getIntVolatile(Abi.Progress.MANAGED_OFFSET) != 0;
     }

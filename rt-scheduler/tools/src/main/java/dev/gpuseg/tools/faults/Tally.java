@@ -26,20 +26,12 @@ public final class Tally {
      */
     public record Outcome(Round round, String skipped, long lost, int hung, long freezeNs, long wallNs,
         List<String> faults) {
-        /**
-         * Whether the fault struck.
-         *
-         * @return false if it was skipped
-         */
+        /** Whether the fault struck: false if it was skipped. */
         public boolean isInjected() {
             return skipped.isEmpty();
         }
 
-        /**
-         * Whether everything was as it must be.
-         *
-         * @return true then
-         */
+        /** Whether everything was as it must be. */
         public boolean isSurvived() {
             return isInjected() && faults.isEmpty();
         }
@@ -88,21 +80,15 @@ public final class Tally {
             && (o.freezeNs() <= freezeLimitNs || !o.round().fault().isGuarded()));
     }
 
-    /**
-     * The longest freeze while there was a watchdog.
-     *
-     * @return ns
-     */
+    /** The longest freeze while there was a watchdog, ns. */
     public long longestFreezeNs() {
         return outcomes.stream().filter(o -> o.round().fault().isGuarded())
             .mapToLong(Outcome::freezeNs).max().orElse(0);
     }
 
     /**
-     * As JSON.
-     *
-     * @return {@code rounds, seed, injected, survived, lost, hung, longest_freeze_ms, by_fault}; {@code mean_ms} in
-     *         {@code by_fault} is the time of a round, skipped ones included
+     * As JSON: {@code rounds, seed, injected, survived, lost, hung, longest_freeze_ms, by_fault}; {@code mean_ms} in
+     * {@code by_fault} is the time of a round, skipped ones included.
      */
     public ObjectNode asJson() {
         final Map<Fault, Sum> sums = new EnumMap<>(Fault.class);

@@ -75,11 +75,7 @@ public final class LiveServer implements AutoCloseable {
         }
     }
 
-    /**
-     * The address to open in a browser. It contains the secret that permits reading.
-     *
-     * @return an http address
-     */
+    /** The address to open in a browser. It contains the secret that permits reading. */
     public String address() {
         return "http://127.0.0.1:" + server.endpoint().port() + "/" + token + "/";
     }

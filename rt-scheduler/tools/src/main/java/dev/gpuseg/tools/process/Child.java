@@ -143,29 +143,17 @@ public final class Child implements AutoCloseable {
         return process.exitValue();
     }
 
-    /**
-     * The last line it printed. After {@link #awaitExit}.
-     *
-     * @return the line, empty if there is none
-     */
+    /** The last line it printed. After {@link #awaitExit}. Empty if there is none. */
     public String lastLine() {
         return seen.isEmpty() ? "" : seen.get(seen.size() - 1);
     }
 
-    /**
-     * All lines it printed. After {@link #awaitExit}.
-     *
-     * @return the lines
-     */
+    /** All lines it printed. After {@link #awaitExit}. */
     public List<String> allLines() {
         return List.copyOf(seen);
     }
 
-    /**
-     * Output and errors, for a message.
-     *
-     * @return the last of both
-     */
+    /** Output and errors, for a message: the last of both. */
     public String said() {
         String error = "";
         try {

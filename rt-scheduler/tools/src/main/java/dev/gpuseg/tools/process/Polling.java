@@ -15,7 +15,6 @@ public final class Polling {
      * @param condition what must hold
      * @param limitMs   the longest wait
      * @return whether it held within that time
-     * @throws InterruptedException if this thread is interrupted
      */
     public static boolean until(final BooleanSupplier condition, final long limitMs) throws InterruptedException {
         final long untilNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);

@@ -10,22 +10,12 @@ public final class RealTime {
     private RealTime() {
     }
 
-    /**
-     * Tries it on a thread that ends afterwards.
-     *
-     * @return true if it is permitted
-     * @throws InterruptedException if this thread is interrupted while it waits for the probe
-     */
+    /** Tries it on a thread that ends afterwards: true if it is permitted. */
     public static boolean isPermitted() throws InterruptedException {
         return refusal().isEmpty();
     }
 
-    /**
-     * Tries it on a thread that ends afterwards.
-     *
-     * @return the reason of the refusal; empty if it is permitted
-     * @throws InterruptedException if this thread is interrupted while it waits for the probe
-     */
+    /** Tries it on a thread that ends afterwards: the reason of the refusal; empty if it is permitted. */
     public static String refusal() throws InterruptedException {
         final AtomicReference<String> refusal = new AtomicReference<>("");
         final Thread probe = new Thread(() -> {

@@ -47,11 +47,7 @@ public final class SimulatedMachine implements AutoCloseable {
         this.realTime = realTime;
     }
 
-    /**
-     * Where its processes meet.
-     *
-     * @return the runtime directory
-     */
+    /** Where its processes meet. */
     public RuntimeDirectory directory() {
         return directory;
     }
@@ -61,7 +57,6 @@ public final class SimulatedMachine implements AutoCloseable {
      *
      * @param options of gpuseg-vgpu beyond directory and parent
      * @return the process, which is ready
-     * @throws InterruptedException if this thread is interrupted
      */
     public Child startGpu(final List<String> options) throws InterruptedException {
         final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-vgpu").toString(), "--dir",
@@ -80,7 +75,6 @@ public final class SimulatedMachine implements AutoCloseable {
      *
      * @param options of gpuseg-vgpu beyond directory and parent
      * @return the process, which is ready
-     * @throws InterruptedException if this thread is interrupted
      */
     public Child startGpu(final String... options) throws InterruptedException {
         return startGpu(Arrays.asList(options));
@@ -92,7 +86,6 @@ public final class SimulatedMachine implements AutoCloseable {
      * @param jvm     options of its JVM beyond those that every daemon has; of two that disagree these win
      * @param options of {@code gpuseg run} beyond directory and mechanism
      * @return the process, which is ready
-     * @throws InterruptedException if this thread is interrupted
      */
     public Child startDaemon(final List<String> jvm, final List<String> options) throws InterruptedException {
         final List<String> run = new ArrayList<>(List.of("--dir", directory.root().toString(), "--mechanism", "sim"));
@@ -113,7 +106,6 @@ public final class SimulatedMachine implements AutoCloseable {
      *
      * @param options of {@code gpuseg run} beyond directory and mechanism
      * @return the process, which is ready
-     * @throws InterruptedException if this thread is interrupted
      */
     public Child startDaemon(final String... options) throws InterruptedException {
         return startDaemon(List.of(), Arrays.asList(options));
@@ -150,38 +142,22 @@ public final class SimulatedMachine implements AutoCloseable {
         return child;
     }
 
-    /**
-     * What was started, in this order.
-     *
-     * @return processes, some of which may have ended
-     */
+    /** What was started, in this order: processes, some of which may have ended. */
     public List<Child> processes() {
         return List.copyOf(children);
     }
 
-    /**
-     * The daemon that was started last.
-     *
-     * @return the process, null before the first start
-     */
+    /** The daemon that was started last: the process, null before the first start. */
     public Child daemon() {
         return daemon;
     }
 
-    /**
-     * Asks the daemon.
-     *
-     * @return its status
-     */
+    /** Asks the daemon for its status. */
     public JsonNode status() {
         return AdminClient.ask(directory, AdminClient.command("status"));
     }
 
-    /**
-     * Contexts that are disabled now, or that a daemon left disabled.
-     *
-     * @return their number
-     */
+    /** Contexts that are disabled now, or that a daemon left disabled. */
     public int held() {
         try (HeldFile held = HeldFile.openOrCreate(directory.held())) {
             return held.count();
@@ -192,7 +168,6 @@ public final class SimulatedMachine implements AutoCloseable {
      * Stops the daemon and waits for its end.
      *
      * @return exit status
-     * @throws InterruptedException if this thread is interrupted
      * @throws TimeoutException     if it does not end
      */
     public int stopDaemon() throws InterruptedException, TimeoutException {
@@ -203,7 +178,6 @@ public final class SimulatedMachine implements AutoCloseable {
     /**
      * Stops the virtual GPU and waits for its end.
      *
-     * @throws InterruptedException if this thread is interrupted
      * @throws TimeoutException     if it does not end
      */
     public void stopGpu() throws InterruptedException, TimeoutException {

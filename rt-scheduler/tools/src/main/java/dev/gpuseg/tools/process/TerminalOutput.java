@@ -21,8 +21,7 @@ public record TerminalOutput(boolean terminal, boolean colour) {
 
     /**
      * Asks the system. Newer JDKs have a console where output is a pipe, so {@code System.console()} does not tell.
-     *
-     * @return standard output of this process
+     * Returns standard output of this process.
      */
     public static TerminalOutput ofThisProcess() {
         String target = "";

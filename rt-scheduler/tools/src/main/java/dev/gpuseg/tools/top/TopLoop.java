@@ -71,11 +71,7 @@ public final class TopLoop {
         this.filter = filter;
     }
 
-    /**
-     * What the screen asks the daemon for.
-     *
-     * @return the request
-     */
+    /** What the screen asks the daemon for. */
     public static ObjectNode request() {
         return AdminClient.command("live").put("since", -2);
     }

@@ -144,11 +144,7 @@ final class AnticipationReplay implements Anticipator.Sink {
         }
     }
 
-    /**
-     * An ANTICIPATE event.
-     *
-     * @return whether it tells what was decided, so that it was compared; else it is an input
-     */
+    /** An ANTICIPATE event: whether it tells what was decided, so that it was compared; else it is an input. */
     boolean event(final JournalEvent e) {
         if (e.flags() == Abi.ANTICIPATION_COST) {
             anticipator.enforced(e.gpu(), (int) e.arg2(), e.arg0(), e.arg1());

@@ -59,11 +59,7 @@ public final class DecisionReplay implements DecisionSink {
      * @param incomplete  why not everything was replayed, empty if it was
      */
     public record Result(long inputs, long decisions, List<String> differences, String incomplete) {
-        /**
-         * Whether all of it was replayed and agreed.
-         *
-         * @return true if so
-         */
+        /** Whether all of it was replayed and agreed. */
         public boolean agrees() {
             return differences.isEmpty() && incomplete.isEmpty();
         }

@@ -53,20 +53,12 @@ public enum Export {
         text.flush();
     }
 
-    /**
-     * The name on the command line.
-     *
-     * @return in lower case
-     */
+    /** The name on the command line, in lower case. */
     public String word() {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /**
-     * All names.
-     *
-     * @return as {@code --format} takes them
-     */
+    /** All names, as {@code --format} takes them. */
     public static List<String> words() {
         return Arrays.stream(values()).map(Export::word).toList();
     }
@@ -84,20 +76,12 @@ public enum Export {
                 + String.join(", ", words())));
     }
 
-    /**
-     * What a file of this format ends with.
-     *
-     * @return with its dot
-     */
+    /** What a file of this format ends with, with its dot. */
     public String ending() {
         return ending;
     }
 
-    /**
-     * What the file is good for.
-     *
-     * @return a few words
-     */
+    /** What the file is good for. */
     public String summary() {
         return summary;
     }

@@ -153,11 +153,7 @@ public final class GpuClock {
         return between(readings.get(low), readings.get(low + 1), gpuNs);
     }
 
-    /**
-     * How far a converted time may be off.
-     *
-     * @return ns, see the class's description
-     */
+    /** How far a converted time may be off, ns; see the class's description. */
     public long errorNs() {
         return errorNs;
     }

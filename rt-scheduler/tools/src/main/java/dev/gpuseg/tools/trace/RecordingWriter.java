@@ -231,11 +231,7 @@ public final class RecordingWriter implements AutoCloseable {
         host.put("java", System.getProperty("java.runtime.version"));
     }
 
-    /**
-     * Events so far.
-     *
-     * @return count, preface included
-     */
+    /** Events so far, preface included. */
     public long events() {
         return events;
     }

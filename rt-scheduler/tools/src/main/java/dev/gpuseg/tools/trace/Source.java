@@ -103,29 +103,17 @@ public final class Source {
             cause);
     }
 
-    /**
-     * Where it lies.
-     *
-     * @return file or directory
-     */
+    /** Where it lies: file or directory. */
     public Path path() {
         return path;
     }
 
-    /**
-     * Whether it is a journal, which a daemon may still be writing.
-     *
-     * @return false for a recording
-     */
+    /** Whether it is a journal, which a daemon may still be writing: false for a recording. */
     public boolean isJournal() {
         return journal;
     }
 
-    /**
-     * The manifest.
-     *
-     * @return empty object for a journal
-     */
+    /** The manifest: empty object for a journal. */
     public JsonNode manifest() {
         return manifest;
     }

@@ -191,11 +191,7 @@ public final class Trace {
             this.name = name;
         }
 
-        /**
-         * Its name in the trace.
-         *
-         * @return unique
-         */
+        /** Its unique name in the trace. */
         public String name() {
             return name;
         }
@@ -265,29 +261,17 @@ public final class Trace {
     Trace() {
     }
 
-    /**
-     * Tasks in the order in which they were first opened.
-     *
-     * @return live list
-     */
+    /** Tasks in the order in which they were first opened, a live list. */
     public List<Task> tasks() {
         return tasks;
     }
 
-    /**
-     * Whether the GPU was the virtual one.
-     *
-     * @return true if nothing here says anything of hardware
-     */
+    /** Whether the GPU was the virtual one: true if nothing here says anything of hardware. */
     public boolean isSimulated() {
         return simulated;
     }
 
-    /**
-     * How many events are missing.
-     *
-     * @return sum over all gaps
-     */
+    /** How many events are missing: sum over all gaps. */
     public long lost() {
         long sum = 0;
         for (final Gap gap : gaps) {
