@@ -100,35 +100,27 @@ public final class GpuTimeAccount implements EventTap {
         }
         lastSeq = event.seq();
         switch (kind) {
-            case START:
+            case START -> {
                 tasks.clear();
                 running.clear();
-                break;
-            case TASK_OPEN:
-                running.remove(tasks.put(event.taskId(),
+            }
+            case TASK_OPEN -> running.remove(tasks.put(event.taskId(),
                     new Task(event.gpu(), event.contextId(), event.arg0() > 0)));
-                break;
-            case POLICY:
+            case POLICY -> {
                 if (tasks.containsKey(event.taskId())) {
                     charge(event.gpu(), event.timeNs());
                     tasks.get(event.taskId()).realTime = event.arg0() > 0;
                 }
-                break;
-            case GRANT:
-            case RESUME:
-                running(event, true);
-                break;
-            case PREEMPT:
-            case END:
-            case CANCEL:
-                running(event, false);
-                break;
-            case TASK_CLOSE:
+            }
+            case GRANT, RESUME -> running(event, true);
+            case PREEMPT, END, CANCEL -> running(event, false);
+            case TASK_CLOSE -> {
                 running(event, false);
                 tasks.remove(event.taskId());
-                break;
-            default:
-                break;
+            }
+            default -> {
+                // no window begins or ends
+            }
         }
     }
 

@@ -42,11 +42,7 @@ public final class GroupRules {
     private final List<GroupRule> rules;
     private final List<Pattern> patterns = new ArrayList<>();
 
-    /**
-     * Rules in the order in which they are tried.
-     *
-     * @param rules any number
-     */
+    /** Rules in the order in which they are tried. */
     public GroupRules(final List<GroupRule> rules) {
         this.rules = List.copyOf(rules);
         for (final GroupRule rule : rules) {
@@ -87,12 +83,7 @@ public final class GroupRules {
         }
     }
 
-    /**
-     * The rule of a group.
-     *
-     * @param path of the group
-     * @return the first that matches, else {@link GroupRule#DEFAULT}
-     */
+    /** The rule of a group: the first that matches its path, else {@link GroupRule#DEFAULT}. */
     public GroupRule of(final String path) {
         for (int i = 0; i < rules.size(); i++) {
             if (patterns.get(i).matcher(path).matches()) {
@@ -115,10 +106,5 @@ public final class GroupRules {
             return rules.stream().anyMatch(GroupRule::limitsPriority) ? UNKNOWN : GroupRule.DEFAULT;
         }
         return of(path);
-    }
-
-    /** Whether some rule divides GPU time: a weight other than the default, or a cap. */
-    public boolean divideTime() {
-        return rules.stream().anyMatch(rule -> rule.weight() != GroupRule.DEFAULT_WEIGHT || rule.quotaNs() > 0);
     }
 }

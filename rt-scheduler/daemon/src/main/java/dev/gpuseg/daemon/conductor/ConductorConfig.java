@@ -36,20 +36,6 @@ public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, in
         }
     }
 
-    /**
-     * The usual settings.
-     *
-     * @param directory     where everything is
-     * @param incarnationNs of this daemon
-     * @param gpuCount      GPUs that tasks may name
-     * @return 1 MiB queues, 64 clients and 1024 tasks per user, nothing is required of tasks
-     */
-    public static ConductorConfig defaults(final RuntimeDirectory directory, final long incarnationNs,
-        final int gpuCount) {
-        return new ConductorConfig(directory, incarnationNs, gpuCount, Set.of(), ClientQueue.BYTES_DEFAULT, 64, 1024,
-            UserLimits.NONE, pid -> AskingGroup.FREE);
-    }
-
     private static void range(final String what, final int value, final int low, final int high) {
         if (value < low || value > high) {
             throw new IllegalArgumentException(what + " is " + value + "; use " + low + ".." + high);

@@ -37,24 +37,15 @@ final class Messages {
         final int type = data.getInt(Abi.Msg.TYPE_OFFSET);
         final int expected;
         switch (type) {
-            case Abi.MSG_HELLO:
-                expected = Abi.MsgHello.SIZE;
-                break;
-            case Abi.MSG_TASK_OPEN:
-                expected = Abi.MsgTaskOpen.SIZE;
-                break;
-            case Abi.MSG_TASK_CLOSE:
-                expected = Abi.MsgTaskClose.SIZE;
-                break;
-            case Abi.MSG_QUEUE_FILE:
-                expected = Abi.MsgQueueFile.SIZE;
-                break;
-            case Abi.MSG_ADMIN:
-                expected = length < Abi.MsgAdmin.SIZE ? Abi.MsgAdmin.SIZE
-                    : Abi.MsgAdmin.SIZE + data.getInt(Abi.MsgAdmin.TEXT_SIZE_OFFSET);
-                break;
-            default:
+            case Abi.MSG_HELLO -> expected = Abi.MsgHello.SIZE;
+            case Abi.MSG_TASK_OPEN -> expected = Abi.MsgTaskOpen.SIZE;
+            case Abi.MSG_TASK_CLOSE -> expected = Abi.MsgTaskClose.SIZE;
+            case Abi.MSG_QUEUE_FILE -> expected = Abi.MsgQueueFile.SIZE;
+            case Abi.MSG_ADMIN -> expected = length < Abi.MsgAdmin.SIZE ? Abi.MsgAdmin.SIZE
+                : Abi.MsgAdmin.SIZE + data.getInt(Abi.MsgAdmin.TEXT_SIZE_OFFSET);
+            default -> {
                 return "unknown message type " + type;
+            }
         }
         // a client of another version may send another size of a known message; it is told so, see ConductorAgent
         return length == expected || version(packet) != Abi.ABI_MAJOR ? null

@@ -17,25 +17,4 @@ public final class Removal {
 
     private Removal() {
     }
-
-    /**
-     * For people.
-     *
-     * @param reason one of the above
-     * @return one word
-     */
-    public static String name(final int reason) {
-        switch (reason) {
-            case CLOSED:
-                return "closed";
-            case DIED:
-                return "died";
-            case POISONED:
-                return "poisoned";
-            case STOPPING:
-                return "stopping";
-            default:
-                return "reason " + reason;
-        }
-    }
 }

@@ -10,7 +10,6 @@ final class GpuFigures {
     int holder = -1;
     /** When a segment last left the GPU: earlier than that, the next one was not decided. */
     long lastLeftNs;
-    long disabledContexts;
     final Rate busyRate = new Rate();
     final Latency enforcement = new Latency();
 }

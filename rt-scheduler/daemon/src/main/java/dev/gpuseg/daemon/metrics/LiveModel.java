@@ -89,35 +89,22 @@ public final class LiveModel implements EventTap {
             return;   // of a newer release
         }
         switch (kind) {
-            case START:
-                policy = parse(event.text()).path("policy").asText("");
-                break;
-            case POLICY:
-                onPolicy(event);
-                break;
-            case CLIENT_OPEN:
-                clients.put(event.clientId(), event.text());
-                break;
-            case CLIENT_CLOSE:
+            case START -> policy = parse(event.text()).path("policy").asText("");
+            case POLICY -> onPolicy(event);
+            case CLIENT_OPEN -> clients.put(event.clientId(), event.text());
+            case CLIENT_CLOSE -> {
                 clients.remove(event.clientId());
                 endOff(event.contextId(), event.timeNs());   // a dead process's context is never enabled
-                break;
-            case TASK_OPEN:
-                onTaskOpen(event);
-                break;
-            case DISABLE:
-            case ENABLE:
-                onContext(event, kind == EventKind.DISABLE);
-                break;
-            case STALL:
-                observer.stalled(event.arg0());
-                break;
-            default:
+            }
+            case TASK_OPEN -> onTaskOpen(event);
+            case DISABLE, ENABLE -> onContext(event, kind == EventKind.DISABLE);
+            case STALL -> observer.stalled(event.arg0());
+            default -> {
                 final TaskFigures task = byTaskId.get(event.taskId());
                 if (task != null) {
                     onTaskEvent(task, kind, event);
                 }
-                break;
+            }
         }
     }
 
@@ -223,11 +210,11 @@ public final class LiveModel implements EventTap {
     private void onTaskEvent(final TaskFigures task, final EventKind kind, final JournalEvent event) {
         final long timeNs = event.timeNs();
         switch (kind) {
-            case TASK_CLOSE:
+            case TASK_CLOSE -> {
                 byTaskId.remove(task.taskId);
                 close(task, timeNs);
-                break;
-            case BEGIN:
+            }
+            case BEGIN -> {
                 leave(task, TaskState.IDLE, timeNs);   // a lost END
                 task.begins++;
                 task.segmentOpen = true;
@@ -237,53 +224,44 @@ public final class LiveModel implements EventTap {
                 task.segmentDeadlineNs = event.arg2();
                 task.waitMeasured = false;
                 enter(task, TaskState.WAITING, timeNs);
-                break;
-            case GRANT:
+            }
+            case GRANT -> {
                 measureWait(task, timeNs);
                 run(task, timeNs);
-                break;
-            case RESUME:
+            }
+            case RESUME -> {
                 task.beginEventNs = timeNs;   // what its enforcement is measured from
                 run(task, timeNs);
-                break;
-            case PREEMPT:
-                onPreempt(task, (int) event.arg0(), timeNs);
-                break;
-            case ENFORCED:
-                onEnforced(task, timeNs);
-                break;
-            case END:
-                onEnd(task, event.arg0(), timeNs);
-                break;
-            case CANCEL:
+            }
+            case PREEMPT -> onPreempt(task, (int) event.arg0(), timeNs);
+            case ENFORCED -> onEnforced(task, timeNs);
+            case END -> onEnd(task, event.arg0(), timeNs);
+            case CANCEL -> {
                 task.cancels++;
                 task.openMiss = null;
                 task.segmentOpen = false;
                 task.account.segmentWithdrawn();
                 leave(task, TaskState.IDLE, timeNs);
                 enter(task, TaskState.IDLE, timeNs);
-                break;
-            case JOB_END:
-                onJobEnd(task, event.arg1(), timeNs);
-                break;
-            case MISS:
+            }
+            case JOB_END -> onJobEnd(task, event.arg1(), timeNs);
+            case MISS -> {
                 if (task.priority > 0) {   // best effort has no deadline to miss
                     onMiss(task, event, timeNs);
                 }
-                break;
-            case RELEASE:
-                task.account.released(event.arg0());
-                break;
-            case FORCED_END:
+            }
+            case RELEASE -> task.account.released(event.arg0());
+            case FORCED_END -> {
                 leave(task, TaskState.IDLE, timeNs);   // its END follows when the application calls
                 enter(task, TaskState.IDLE, timeNs);
-                break;
-            case OVERRUN:
+            }
+            case OVERRUN -> {
                 task.overruns++;
                 misses.add(timeNs, "budget", task, doing(task), event.arg0());
-                break;
-            default:
-                break;   // hint: nothing to show
+            }
+            default -> {
+                // hint: nothing to show
+            }
         }
     }
 
@@ -376,16 +354,16 @@ public final class LiveModel implements EventTap {
     private void leave(final TaskFigures task, final TaskState next, final long timeNs) {
         final GpuFigures gpu = gpus[task.gpu];
         switch (task.state) {
-            case WAITING:
+            case WAITING -> {
                 spans.add(SpanRing.WAITING, task.key, task.stateSinceNs, timeNs, gpu.holder);
                 gpu.waiting--;
-                break;
-            case PREEMPTED:
+            }
+            case PREEMPTED -> {
                 spans.add(SpanRing.PREEMPTED, task.key, task.stateSinceNs, timeNs, task.preemptedBy);
                 gpu.preempted--;
                 task.preemptedBy = -1;
-                break;
-            case RUNNING:
+            }
+            case RUNNING -> {
                 spans.add(SpanRing.RUNNING, task.key, task.stateSinceNs, timeNs, -1);
                 task.busyNs += gpu.time.leave(timeNs) - task.shareAtStartNs;
                 if (gpu.holder == task.key) {
@@ -394,9 +372,10 @@ public final class LiveModel implements EventTap {
                         gpu.lastLeftNs = timeNs;
                     }
                 }
-                break;
-            default:
-                break;
+            }
+            default -> {
+                // no time is taken in it
+            }
         }
         task.state = TaskState.IDLE;
     }
@@ -406,35 +385,30 @@ public final class LiveModel implements EventTap {
         task.state = state;
         task.stateSinceNs = timeNs;
         switch (state) {
-            case WAITING:
-                gpu.waiting++;
-                break;
-            case PREEMPTED:
-                gpu.preempted++;
-                break;
-            case RUNNING:
+            case WAITING -> gpu.waiting++;
+            case PREEMPTED -> gpu.preempted++;
+            case RUNNING -> {
                 task.shareAtStartNs = gpu.time.enter(timeNs);
                 if (task.priority > 0) {
                     gpu.holder = task.key;
                 }
-                break;
-            default:
-                break;
+            }
+            default -> {
+                // no time is taken in it
+            }
         }
     }
 
     private String doing(final TaskFigures task) {
-        final TaskFigures by;
-        switch (task.state) {
-            case WAITING:
-                by = byKey.get(gpus[task.gpu].holder);
-                return by == null || by == task ? "waiting" : "waiting for " + shorten(by.name);
-            case PREEMPTED:
-                by = byKey.get(task.preemptedBy);
-                return by == null ? "preempted" : "preempted by " + shorten(by.name);
-            default:
-                return task.state.label();
+        if (task.state == TaskState.WAITING) {
+            final TaskFigures by = byKey.get(gpus[task.gpu].holder);
+            return by == null || by == task ? "waiting" : "waiting for " + shorten(by.name);
         }
+        if (task.state == TaskState.PREEMPTED) {
+            final TaskFigures by = byKey.get(task.preemptedBy);
+            return by == null ? "preempted" : "preempted by " + shorten(by.name);
+        }
+        return task.state.label();
     }
 
     private static String shorten(final String name) {
@@ -528,12 +502,7 @@ public final class LiveModel implements EventTap {
         void visit(TaskFigures task);
     }
 
-    /**
-     * Tells the GPU time of every open task.
-     *
-     * @param nowNs CLOCK_MONOTONIC
-     * @param to    called with the task's id
-     */
+    /** Tells the GPU time of every open task, by its id; CLOCK_MONOTONIC. */
     public synchronized void forEachOpen(final long nowNs, final GpuTimeVisitor to) {
         byTaskId.forEach((id, task) -> {
             final double busyNs = busyNs(task, nowNs);

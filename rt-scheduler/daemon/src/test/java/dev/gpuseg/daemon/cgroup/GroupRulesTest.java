@@ -101,12 +101,4 @@ class GroupRulesTest {
         assertEquals(0.5, Fairness.of(new long[] {10, 30}, new int[] {10, 10}).coefficientOfVariation(), 1e-12);
         assertEquals(new Fairness(1, 0, 0), Fairness.of(new long[0], new int[0]));
     }
-
-    @Test
-    void shouldTellRulesThatDivideTime() throws IOException {
-        assertFalse(GroupRules.NONE.divideTime() || new GroupRules(List.of(GroupRule.DEFAULT)).divideTime());
-        assertFalse(read("  - {path: /d, protect: true}\n").divideTime());
-        assertTrue(read("  - {path: /d, weight: 1}\n").divideTime());
-        assertTrue(read("  - {path: /d, cap: {quota: 1ms, period: 10ms}}\n").divideTime());
-    }
 }

@@ -78,9 +78,19 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
     @Override
     public void removeClient(final int clientId, final int reason) {
         removedAtNs.put(clientId, System.nanoTime());
-        events.add("remove " + clientId + " " + Removal.name(reason));
+        events.add("remove " + clientId + " " + nameOf(reason));
         clients.remove(clientId);
         conductor.proxy().clientRemoved(clientId);
+    }
+
+    private static String nameOf(final int reason) {
+        return switch (reason) {
+            case Removal.CLOSED -> "closed";
+            case Removal.DIED -> "died";
+            case Removal.POISONED -> "poisoned";
+            case Removal.STOPPING -> "stopping";
+            default -> throw new IllegalArgumentException("reason " + reason);
+        };
     }
 
     @Override

@@ -120,67 +120,51 @@ public final class InvariantCheck {
         }
         final int task = event.taskId();
         switch (kind) {
-            case START:
-                judging = event.text().contains("\"policy\":\"" + judgedPolicy + "\"");
-                break;
-            case POLICY:
+            case START -> judging = event.text().contains("\"policy\":\"" + judgedPolicy + "\"");
+            case POLICY -> {
                 if (event.text().startsWith("policy ")) {
                     judging = event.text().equals("policy " + judgedPolicy);
                     close(event.timeNs());
                 }
-                break;
-            case CLIENT_OPEN:
-                pidOfClient.put(event.clientId(), (int) event.arg0());
-                break;
-            case CONTEXT_CLOSE:
-                deaths.add(new Death((int) event.arg0(), event.timeNs()));
-                break;
-            case TASK_OPEN:
-                priorityOfTask.put(task, gpuPriority(event));
-                break;
-            case PRIORITY:
-                priorityOfTask.put(task, (int) event.arg1());
-                break;
-            case BEGIN:
+            }
+            case CLIENT_OPEN -> pidOfClient.put(event.clientId(), (int) event.arg0());
+            case CONTEXT_CLOSE -> deaths.add(new Death((int) event.arg0(), event.timeNs()));
+            case TASK_OPEN -> priorityOfTask.put(task, gpuPriority(event));
+            case PRIORITY -> priorityOfTask.put(task, (int) event.arg1());
+            case BEGIN -> {
                 final int pid = pidOfClient.getOrDefault(event.clientId(), 0);
                 begins.merge(pid, 1L, Long::sum);
                 if (priorityDecides && (event.flags() & Abi.FLAG_OPTIMISTIC) != 0) {
                     ahead.add(new Ahead(pid, priorityOfTask.getOrDefault(task, 0), event.arg0(), event.timeNs()));
                 }
-                break;
-            case GRANT:
-            case RESUME:
+            }
+            case GRANT, RESUME -> {
                 if (priorityOfTask.getOrDefault(task, 0) > 0) {
                     running.put(task, event.contextId());
                 }
-                break;
-            case ENFORCED:
+            }
+            case ENFORCED -> {
                 if (judging) {
                     close(event.timeNs());
                     openNs = event.timeNs();
                     openTask = task;
                     openPid = pidOfClient.getOrDefault(event.clientId(), 0);
                 }
-                break;
-            case PREEMPT:
-            case END:
-            case CANCEL:
-            case OVERRUN:
-            case TASK_CLOSE:
+            }
+            case PREEMPT, END, CANCEL, OVERRUN, TASK_CLOSE -> {
                 running.remove(task);
                 if (openTask == task) {
                     close(event.timeNs());
                 }
-                break;
-            case WATCHDOG:
+            }
+            case WATCHDOG -> {
                 close(event.timeNs());
                 released(event.arg1() == 0 ? event.timeNs() : event.arg1());
-                break;
-            case STOP:
-                close(event.timeNs());
-                break;
-            default:
-                break;
+            }
+            case STOP -> close(event.timeNs());
+            default -> {
+                // says nothing about windows
+            }
         }
     }
 

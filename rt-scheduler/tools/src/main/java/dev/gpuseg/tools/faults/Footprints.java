@@ -63,16 +63,7 @@ final class Footprints {
         return status.path("daemon").path("pid").asLong(on.daemon().pid());
     }
 
-    /** A rig is gone, and its daemon. */
-    void forget(final FaultRig rig) {
-        lives.remove(rig);
-    }
-
-    /**
-     * The figures.
-     *
-     * @param to receives {@code rounds_of_one_daemon_max, descriptors_growth_max, resident_growth_max_mib}
-     */
+    /** Puts {@code rounds_of_one_daemon_max, descriptors_growth_max, resident_growth_max_mib}. */
     void describe(final ObjectNode to) {
         to.put("rounds_of_one_daemon_max", mostRounds);
         to.put("descriptors_growth_max", mostDescriptors);

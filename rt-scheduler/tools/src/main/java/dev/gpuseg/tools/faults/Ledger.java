@@ -68,38 +68,22 @@ public final class Ledger implements AutoCloseable {
     private long gaps;
     private long lastStartNs;
 
-    /**
-     * Opens a journal; a daemon that uses it is ready.
-     *
-     * @param journal its directory
-     */
+    /** Opens the directory of a journal; a daemon that uses it is ready. */
     public Ledger(final Path journal) {
         reader = new JournalReader(journal);
     }
 
-    /**
-     * Counts a task in.
-     *
-     * @param page its progress; stays open as long as this ledger
-     */
+    /** Counts a task in; its page stays open as long as this ledger. */
     public void add(final ProgressPage page) {
         pages.add(page);
     }
 
-    /**
-     * Leaves a process out: the daemon is right to drop what it wrote.
-     *
-     * @param pid the process
-     */
+    /** Leaves a process out: the daemon is right to drop what it wrote. */
     public void exclude(final int pid) {
         excluded.add(pid);
     }
 
-    /**
-     * Closes the accounts of processes that are over. After {@link #missing} has said 0.
-     *
-     * @param page of the process
-     */
+    /** Closes the accounts of processes that are over. After {@link #missing} has said 0. */
     public void remove(final ProgressPage page) {
         if (pages.remove(page) && pages.stream().noneMatch(other -> other.pid() == page.pid())) {
             // another process may get its pid, and has accounts of its own
@@ -109,12 +93,7 @@ public final class Ledger implements AutoCloseable {
         }
     }
 
-    /**
-     * Whether the daemon has dropped a client, or seen it leave, as far as written.
-     *
-     * @param pid its process
-     * @return true once the journal says so
-     */
+    /** Whether the daemon has dropped a client, or seen it leave, as far as written. */
     public boolean hasLeft(final int pid) {
         read();
         return left.contains(pid);
@@ -158,53 +137,32 @@ public final class Ledger implements AutoCloseable {
     private void followWindow(final EventKind kind, final JournalEvent event) {
         final int task = event.taskId();
         switch (kind) {
-            case START:
-                open.clear();   // their daemon is gone, and with it whatever they held
-                break;
-            case TASK_OPEN:
-                priorityOfTask.put(task, (int) event.arg0());
-                break;
-            case GRANT:
-            case RESUME:
+            case START -> open.clear();   // their daemon is gone, and with it whatever they held
+            case TASK_OPEN -> priorityOfTask.put(task, (int) event.arg0());
+            case GRANT, RESUME -> {
                 if (priorityOfTask.getOrDefault(task, 0) > 0) {
                     open.put(task, new Window(pidOfClient.getOrDefault(event.clientId(), 0), event.timeNs(),
                         Long.MAX_VALUE));
                 }
-                break;
-            case PREEMPT:
-            case END:
-            case CANCEL:
-            case OVERRUN:
-            case TASK_CLOSE:
+            }
+            case PREEMPT, END, CANCEL, OVERRUN, TASK_CLOSE -> {
                 final Window window = open.remove(task);
                 if (window != null) {
                     windows.add(new Window(window.pid, window.fromNs, event.timeNs()));
                 }
-                break;
-            default:
-                break;
+            }
+            default -> {
+                // no segment gets or loses the GPU
+            }
         }
     }
 
     /**
-     * When real-time segments of a process had the GPU since {@link #startAnew}, as far as read.
-     *
-     * @param pid the process
-     * @return in the order of their ends; the open one last
+     * When real-time segments of a process had the GPU since {@link #startAnew}, as far as read: in the order of their
+     * ends, the open one last.
      */
     public List<Window> windowsOf(final int pid) {
-        final List<Window> found = new ArrayList<>();
-        for (final Window window : windows) {
-            if (window.pid == pid) {
-                found.add(window);
-            }
-        }
-        for (final Window window : open.values()) {
-            if (window.pid == pid) {
-                found.add(window);
-            }
-        }
-        return found;
+        return windows().stream().filter(window -> window.pid == pid).toList();
     }
 
     /** The same of all processes, in the order of their ends; the open ones last. */
@@ -256,12 +214,7 @@ public final class Ledger implements AutoCloseable {
         return missing(new StringBuilder());
     }
 
-    /**
-     * As {@link #missing()}, with names.
-     *
-     * @param who receives what is missing of whom
-     * @return count
-     */
+    /** As {@link #missing()}; says of whom, too. */
     public long missing(final StringBuilder who) {
         read();
         long missing = 0;

@@ -67,11 +67,6 @@ public final class ProgressPage implements AutoCloseable {
         return page.getLongVolatile(Abi.Progress.JOBS_OFFSET);
     }
 
-    /** Kernels that the virtual GPU completed. */
-    public long kernels() {
-        return page.getLongVolatile(Abi.Progress.KERNELS_OFFSET);
-    }
-
     /** Whether its last mark reached a daemon: false while it runs unscheduled. */
     public boolean isManaged() {
         return page.getIntVolatile(Abi.Progress.MANAGED_OFFSET) != 0;

@@ -49,11 +49,6 @@ public record TerminalOutput(boolean terminal, boolean colour) {
         return styled("32", text);
     }
 
-    /** For what shall be read first. */
-    public String bold(final String text) {
-        return styled("1", text);
-    }
-
     private String styled(final String code, final String text) {
         return colour ? "\033[" + code + "m" + text + END : text;
     }

@@ -198,52 +198,31 @@ public final class TopLoop {
             return true;
         }
         switch (key) {
-            case 'q':
-            case 'Q':
+            case 'q', 'Q' -> {
                 return false;
-            case ESCAPE:
-                onEscape();
-                break;
-            case 'k':
-                select(-1);
-                break;
-            case 'j':
-                select(1);
-                break;
-            case 's':
-            case '>':
-                sort = sort.next(1);
-                break;
-            case 'S':
-            case '<':
-                sort = sort.next(-1);
-                break;
-            case 'r':
-                reversed = !reversed;
-                break;
-            case ' ':
-                paused = !paused;
-                break;
-            case '/':
+            }
+            case ESCAPE -> onEscape();
+            case 'k' -> select(-1);
+            case 'j' -> select(1);
+            case 's', '>' -> sort = sort.next(1);
+            case 'S', '<' -> sort = sort.next(-1);
+            case 'r' -> reversed = !reversed;
+            case ' ' -> paused = !paused;
+            case '/' -> {
                 prompt = Prompt.FILTER;
                 inputBefore = filter;
                 input = filter;
-                break;
-            case 'p':
+            }
+            case 'p' -> {
                 prompt = rows.isEmpty() ? Prompt.NONE : Prompt.PRIORITY;
                 input = "";
-                break;
-            case '+':
-                step(1);
-                break;
-            case '-':
-                step(-1);
-                break;
-            case CONTROL_L:
-                resized = true;
-                break;
-            default:
-                break;   // no key of ours
+            }
+            case '+' -> step(1);
+            case '-' -> step(-1);
+            case CONTROL_L -> resized = true;
+            default -> {
+                // no key of ours
+            }
         }
         return true;
     }

@@ -60,10 +60,6 @@ public record TopRow(int id, String name, int pid, int gpu, int priority, String
         }
     }
 
-    boolean hasMissed() {
-        return misses > 0;
-    }
-
     private boolean contains(final String text) {
         return text.isEmpty() || name.toLowerCase(Locale.ROOT).contains(text.toLowerCase(Locale.ROOT))
             || state.contains(text.toLowerCase(Locale.ROOT)) || Integer.toString(pid).equals(text);

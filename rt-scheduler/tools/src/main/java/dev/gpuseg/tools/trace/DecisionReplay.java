@@ -364,26 +364,23 @@ public final class DecisionReplay implements DecisionSink {
     private void decision(final JournalEvent e) {
         final Decision seen;
         switch (e.kind()) {
-            case DECIDED:
+            case DECIDED -> {
                 decided.put(e.taskId(), e.ticket());
                 seen = new Decision(EventKind.GRANT, e.taskId(), e.ticket(), 0);
-                break;
-            case GRANT:
+            }
+            case GRANT -> {
                 if (decided.getOrDefault(e.taskId(), -1L) == e.ticket()) {
                     decided.remove(e.taskId());
                     scheduler.onGiven(e.taskId(), e.ticket(), e.timeNs());
                     return;   // told now; decided before
                 }
                 seen = new Decision(EventKind.GRANT, e.taskId(), e.ticket(), 0);
-                break;
-            case PREEMPT, MISS, OVERRUN, SHARE:
-                seen = new Decision(e.kind(), e.taskId(), e.ticket(), e.arg0());
-                break;
-            case RESUME:
-                seen = new Decision(e.kind(), e.taskId(), e.ticket(), 0);
-                break;
-            default:
+            }
+            case PREEMPT, MISS, OVERRUN, SHARE -> seen = new Decision(e.kind(), e.taskId(), e.ticket(), e.arg0());
+            case RESUME -> seen = new Decision(e.kind(), e.taskId(), e.ticket(), 0);
+            default -> {
                 return;   // neither told to the scheduler nor decided by it
+            }
         }
         if (expected.isEmpty()) {
             lookAtTheClock(e.timeNs());

@@ -108,11 +108,6 @@ public final class Source {
         return path;
     }
 
-    /** Whether it is a journal, which a daemon may still be writing: false for a recording. */
-    public boolean isJournal() {
-        return journal;
-    }
-
     /** The manifest: empty object for a journal. */
     public JsonNode manifest() {
         return manifest;
