@@ -31,11 +31,7 @@ public final class Fleet {
         });
     }
 
-    /**
-     * Runs a command and ends the process with its status.
-     *
-     * @param arguments as typed
-     */
+    /** Runs a command and ends the process with its status. */
     public static void main(final String[] arguments) {
         System.exit(commandLine().execute(arguments));
     }

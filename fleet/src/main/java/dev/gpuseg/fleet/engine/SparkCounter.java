@@ -30,11 +30,7 @@ public final class SparkCounter implements SetCounter {
 
     private final Engine engine;
 
-    /**
-     * A counter.
-     *
-     * @param engine stays open
-     */
+    /** Counts with an engine that stays open. */
     public SparkCounter(final Engine engine) {
         this.engine = engine;
     }

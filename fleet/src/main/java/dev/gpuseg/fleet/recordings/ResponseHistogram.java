@@ -41,11 +41,7 @@ public final class ResponseHistogram implements Externalizable {
         used = 0;
     }
 
-    /**
-     * Counts a duration.
-     *
-     * @param ns 0 or more
-     */
+    /** Counts a duration of 0 ns or more. */
     public void add(final long ns) {
         if (ns < 0) {
             throw new IllegalArgumentException("a duration is " + ns + " ns; it must be 0 or more");
@@ -56,11 +52,7 @@ public final class ResponseHistogram implements Externalizable {
         maxNs = Math.max(maxNs, ns);
     }
 
-    /**
-     * Adds the counts of another one.
-     *
-     * @param other unchanged
-     */
+    /** Adds the counts of another one. */
     public void add(final ResponseHistogram other) {
         for (int i = 0; i < other.keys.length; i++) {
             if (other.keys[i] != EMPTY) {
@@ -166,12 +158,7 @@ public final class ResponseHistogram implements Externalizable {
         return out.array();
     }
 
-    /**
-     * The reverse of {@link #toBytes}.
-     *
-     * @param bytes of a histogram
-     * @return the histogram
-     */
+    /** The reverse of {@link #toBytes}. */
     public static ResponseHistogram of(final byte[] bytes) {
         final ResponseHistogram histogram = new ResponseHistogram();
         histogram.read(bytes);

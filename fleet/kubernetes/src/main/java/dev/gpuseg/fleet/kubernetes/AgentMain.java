@@ -43,11 +43,7 @@ public final class AgentMain implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    /**
-     * Runs the agent.
-     *
-     * @param arguments the command line
-     */
+    /** Runs the agent. */
     public static void main(final String[] arguments) {
         System.exit(new CommandLine(new AgentMain()).execute(arguments));
     }

@@ -89,12 +89,7 @@ final class NamespaceLimits {
         return own != null ? own : limits.getOrDefault(OTHERS, Limit.USUAL);
     }
 
-    /**
-     * What a pod without wishes gets, and one whose wishes are refused.
-     *
-     * @param namespace of the pod
-     * @return best effort, with the namespace's cap
-     */
+    /** What a pod without wishes gets, and one whose wishes are refused: best effort, with the namespace's cap. */
     PodGrant usual(final String namespace) {
         return new PodGrant(0, Math.min(WEIGHT_USUAL, of(namespace).weight()), of(namespace).cap(), false);
     }

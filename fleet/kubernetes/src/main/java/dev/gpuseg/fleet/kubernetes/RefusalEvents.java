@@ -34,12 +34,7 @@ final class RefusalEvents {
         this.log = log;
     }
 
-    /**
-     * Says what was not said yet.
-     *
-     * @param refusals of all pods of the node
-     * @return true if all of it has been said; false if some is to be tried again later
-     */
+    /** Says what was not said yet; false if some is to be tried again later. */
     boolean say(final List<PodRules.Refusal> refusals) {
         boolean done = true;
         final Set<String> alive = new HashSet<>();

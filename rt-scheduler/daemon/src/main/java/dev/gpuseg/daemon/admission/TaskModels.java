@@ -53,13 +53,7 @@ final class TaskModels {
             ? Admitted.Source.BUDGET : Admitted.Source.UNKNOWN;
     }
 
-    /**
-     * Why a request has no model.
-     *
-     * @param request    of unknown source
-     * @param fileExists whether there is a task-set file
-     * @return one line
-     */
+    /** Why a request of unknown source has no model, in one line. */
     static String unknown(final TaskOpen request, final boolean fileExists) {
         final String who = "task \"" + request.name() + "\" is not " + (fileExists ? "in the task-set file"
             : "declared (no --taskset)");

@@ -67,22 +67,12 @@ public final class CgroupFollower {
         this.sink = sink;
     }
 
-    /**
-     * Whether it is time to look.
-     *
-     * @param nowNs CLOCK_MONOTONIC
-     * @return true if so
-     */
+    /** Whether it is time to look, CLOCK_MONOTONIC. */
     public boolean isDue(final long nowNs) {
         return nowNs - lookedNs >= (members.size() > QUICK_PROCESSES ? SLOW_PERIOD_NS : PERIOD_NS - JITTER_NS);
     }
 
-    /**
-     * Looks.
-     *
-     * @param processes all that the scheduler knows now
-     * @param nowNs     CLOCK_MONOTONIC
-     */
+    /** Looks at all processes that the scheduler knows now; CLOCK_MONOTONIC. */
     public void look(final List<ProcessView> processes, final long nowNs) {
         lookedNs = nowNs;
         final Set<String> ruledAnew = rules.refresh() ? applyToKnown(rules.now()) : Set.of();

@@ -25,11 +25,7 @@ public final class CgroupTree {
     /** Kept from call to call: the daemon asks for every process several times a second. */
     private final ProcFile file;
 
-    /**
-     * A tree seen through a process file system.
-     *
-     * @param proc usually /proc
-     */
+    /** A tree seen through a process file system, usually {@code /proc}. */
     public CgroupTree(final Path proc) {
         this.proc = proc;
         file = new ProcFile(proc.toString(), TEXT_MAX);

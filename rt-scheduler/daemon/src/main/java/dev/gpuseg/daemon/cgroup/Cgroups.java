@@ -51,22 +51,12 @@ public final class Cgroups {
         return account;
     }
 
-    /**
-     * Whether it is time to look.
-     *
-     * @param nowNs CLOCK_MONOTONIC
-     * @return true if so
-     */
+    /** Whether it is time to look, CLOCK_MONOTONIC. */
     public boolean isDue(final long nowNs) {
         return follower.isDue(nowNs);
     }
 
-    /**
-     * Looks where all processes are.
-     *
-     * @param processes all that the scheduler knows now
-     * @param nowNs     CLOCK_MONOTONIC
-     */
+    /** Looks where all processes are that the scheduler knows now; CLOCK_MONOTONIC. */
     public void look(final List<ProcessView> processes, final long nowNs) {
         follower.look(processes, nowNs);
         synchronized (samples) {
@@ -128,12 +118,7 @@ public final class Cgroups {
         return node;
     }
 
-    /**
-     * The processes of a group.
-     *
-     * @param path of the group
-     * @return their pids, as they were at the last look
-     */
+    /** The pids of the processes of a group, as they were at the last look. */
     public Set<Integer> processesOf(final String path) {
         return follower.members().stream().filter(member -> member.path().equals(path))
             .map(member -> member.process().pid()).collect(Collectors.toSet());

@@ -27,12 +27,7 @@ public final class LiveRules {
         this.stamp = stamp;
     }
 
-    /**
-     * Rules that never change.
-     *
-     * @param rules which
-     * @return new
-     */
+    /** Rules that never change. */
     public static LiveRules fixed(final GroupRules rules) {
         return new LiveRules(null, rules, List.of());
     }

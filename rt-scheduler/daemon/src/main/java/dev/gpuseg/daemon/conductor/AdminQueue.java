@@ -48,12 +48,7 @@ final class AdminQueue {
     private int waiting;
     private long bytes;
 
-    /**
-     * Adds a command.
-     *
-     * @param command of a connection that is open
-     * @return false if too many wait; it was not added
-     */
+    /** Adds a command of a connection that is open; false if too many wait: it was not added. */
     boolean offer(final Waiting command) {
         final Line line = lines.get(command.uid());
         if (waiting >= WAITING_MAX || bytes + command.bytes() > BYTES_MAX) {
@@ -115,11 +110,7 @@ final class AdminQueue {
         return null;
     }
 
-    /**
-     * A command was answered.
-     *
-     * @param correlation of the command; one that is not in progress is ignored
-     */
+    /** A command was answered; one that is not in progress is ignored. */
     void finished(final long correlation) {
         inProgress.remove(correlation);
     }

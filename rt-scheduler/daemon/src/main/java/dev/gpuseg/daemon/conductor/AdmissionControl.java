@@ -28,21 +28,11 @@ public interface AdmissionControl {
     default void opened(final TaskOpen request, final int taskId) {
     }
 
-    /**
-     * An admitted task was closed, or could not be opened after all.
-     *
-     * @param clientId whose
-     * @param name     of the task
-     */
+    /** An admitted task was closed, or could not be opened after all. */
     default void closed(final int clientId, final String name) {
     }
 
-    /**
-     * A client and all its tasks are gone.
-     *
-     * @param clientId which
-     * @param reason   one of {@link Removal}
-     */
+    /** A client and all its tasks are gone; the reason is one of {@link Removal}. */
     default void clientGone(final int clientId, final int reason) {
     }
 }

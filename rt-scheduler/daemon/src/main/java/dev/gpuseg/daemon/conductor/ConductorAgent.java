@@ -126,12 +126,7 @@ public final class ConductorAgent implements Agent {
         return proxy;
     }
 
-    /**
-     * A counter's value. Any thread.
-     *
-     * @param counter which
-     * @return from 0
-     */
+    /** A counter's value. Any thread. */
     public long count(final ConductorCounter counter) {
         return counters.get(counter.ordinal());
     }

@@ -36,11 +36,7 @@ public interface ConductorProxy {
      */
     void poisoned(int clientId, int code, String text);
 
-    /**
-     * Answers {@link DispatcherProxy#removeClient}: the dispatcher has let go of all objects of the client.
-     *
-     * @param clientId which
-     */
+    /** Answers {@link DispatcherProxy#removeClient}: the dispatcher has let go of all objects of the client. */
     void clientRemoved(int clientId);
 
     /**

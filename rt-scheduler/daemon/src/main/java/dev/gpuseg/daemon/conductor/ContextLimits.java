@@ -93,10 +93,8 @@ public final class ContextLimits {
     }
 
     /**
-     * Looks at the processes that have contexts, the oldest first; to be called whenever one has come.
-     *
-     * @param all as the daemon knows them
-     * @return how many were ended so far
+     * Looks at the processes that have contexts, the oldest first; to be called whenever one has come. Returns how many
+     * were ended so far.
      */
     public long look(final List<ProcessView> all) {
         final Map<Integer, List<ProcessView>> byUser = new HashMap<>();

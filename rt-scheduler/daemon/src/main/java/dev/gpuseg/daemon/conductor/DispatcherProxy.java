@@ -20,9 +20,8 @@ public interface DispatcherProxy {
     }
 
     /**
-     * A client has registered: poll its queue, listen to its doorbell.
-     *
-     * @param client exclusively the dispatcher's until {@link ConductorProxy#clientRemoved}
+     * A client has registered: poll its queue, listen to its doorbell. It is the dispatcher's until {@link
+     * ConductorProxy#clientRemoved}.
      */
     void addClient(Client client);
 

@@ -80,12 +80,7 @@ public enum Limit {
         return value;
     }
 
-    /**
-     * A value with its unit, as {@link #parse} takes it.
-     *
-     * @param value of this limit
-     * @return the text
-     */
+    /** A value with its unit, as {@link #parse} takes it. */
     String show(final long value) {
         if (value == Long.MAX_VALUE) {
             return UNLIMITED;

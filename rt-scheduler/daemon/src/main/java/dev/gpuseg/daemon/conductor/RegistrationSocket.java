@@ -173,12 +173,7 @@ final class RegistrationSocket {
         }
     }
 
-    /**
-     * A connection is readable or writable.
-     *
-     * @param id    of its token
-     * @param ready the events that {@link Epoll} returned
-     */
+    /** A connection is readable or writable; the events are those that {@link Epoll} returned. */
     void serve(final long id, final int ready) {
         final Connection connection = connections.get(id);
         if (connection == null || !connection.open || connection.hungUpUntilNs != 0) {

@@ -31,25 +31,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
     /** {@link #share} without a limit. */
     public static final int WHOLE_GPU = 100;
 
-    /**
-     * A task that may announce its begins as early as it likes.
-     *
-     * @param correlation as above
-     * @param clientId    as above
-     * @param name        as above
-     * @param priority    as above
-     * @param gpuPriority as above
-     * @param gpu         as above
-     * @param optimistic  as above
-     * @param periodNs    as above
-     * @param deadlineNs  as above
-     * @param budgetNs    as above
-     * @param overrun     as above
-     * @param windowNs    as above
-     * @param partition   as above
-     * @param weight      as above
-     * @param boost       as above
-     */
+    /** A task that may announce its begins as early as it likes. */
     public TaskOpen(final long correlation, final int clientId, final String name, final int priority,
         final int gpuPriority, final int gpu, final boolean optimistic, final long periodNs, final long deadlineNs,
         final long budgetNs, final OverrunAction overrun, final long windowNs, final int partition, final int weight,
@@ -58,20 +40,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
             overrun, windowNs, partition, weight, boost, Long.MAX_VALUE, WHOLE_GPU);
     }
 
-    /**
-     * A task that is demoted on overrun and says nothing about windows, partitions, weights and boosts.
-     *
-     * @param correlation as above
-     * @param clientId    as above
-     * @param name        as above
-     * @param priority    as above
-     * @param gpuPriority as above
-     * @param gpu         as above
-     * @param optimistic  as above
-     * @param periodNs    as above
-     * @param deadlineNs  as above
-     * @param budgetNs    as above
-     */
+    /** A task that is demoted on overrun and says nothing about windows, partitions, weights and boosts. */
     public TaskOpen(final long correlation, final int clientId, final String name, final int priority,
         final int gpuPriority, final int gpu, final boolean optimistic, final long periodNs, final long deadlineNs,
         final long budgetNs) {
@@ -92,23 +61,13 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
             deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs, share);
     }
 
-    /**
-     * The same in a time partition.
-     *
-     * @param newPartition 0 = none
-     * @return a copy
-     */
+    /** A copy in a time partition, 0 = none. */
     public TaskOpen withPartition(final int newPartition) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
             budgetNs, overrun, windowNs, newPartition, weight, boost, hintLeadNs, share);
     }
 
-    /**
-     * The same with a boost.
-     *
-     * @param newBoost 0..99
-     * @return a copy
-     */
+    /** A copy with a boost, 0..99. */
     public TaskOpen withBoost(final int newBoost) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
             budgetNs, overrun, windowNs, partition, weight, newBoost, hintLeadNs, share);
@@ -126,23 +85,13 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
             newBudgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs, share);
     }
 
-    /**
-     * The same with a limit of its announcements.
-     *
-     * @param newHintLeadNs {@link Long#MAX_VALUE} = none
-     * @return a copy
-     */
+    /** A copy with a limit of its announcements, {@link Long#MAX_VALUE} = none. */
     public TaskOpen withHintLead(final long newHintLeadNs) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
             budgetNs, overrun, windowNs, partition, weight, boost, newHintLeadNs, share);
     }
 
-    /**
-     * The same with a limit of what its user may use.
-     *
-     * @param newShare percent, 100 = none
-     * @return a copy
-     */
+    /** A copy with a limit of what its user may use, percent, 100 = none. */
     TaskOpen withShare(final int newShare) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
             budgetNs, overrun, windowNs, partition, weight, boost, hintLeadNs, newShare);

@@ -55,7 +55,7 @@ final class TaskRights {
 
     /**
      * Whose a connection is, for a bound on their number: the user's. Of root and the daemon's own user nobody's, but
-     * in a control group with a rule about priorities that rule, so that no container uses up what is left to the others.
+     * in a control group with a rule about priorities that rule's, so that no container uses up what is left to others.
      */
     Object owner(final PeerProcess peer) {
         final int uid = peer.credentials().uid();

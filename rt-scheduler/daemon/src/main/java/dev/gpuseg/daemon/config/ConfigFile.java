@@ -32,13 +32,7 @@ public final class ConfigFile {
         this.keys = keys;
     }
 
-    /**
-     * Reads a file.
-     *
-     * @param file the file
-     * @param keys what may stand in it
-     * @return settings and mistakes; a file that cannot be read is one mistake
-     */
+    /** Reads a file: settings and mistakes. A file that cannot be read is one mistake. */
     public static ConfigFile read(final Path file, final ConfigKeys keys) {
         final ConfigFile result = new ConfigFile(file, keys);
         try {

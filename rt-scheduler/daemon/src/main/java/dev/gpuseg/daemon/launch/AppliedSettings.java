@@ -27,12 +27,7 @@ record AppliedSettings(Path file, Map<String, ConfigEntry> used, List<ConfigProb
             + reason.replaceAll("\\s*\\R\\s*", " "));
     }
 
-    /**
-     * Where in the file a refused option stands.
-     *
-     * @param refused names the option
-     * @return the problem with its place; empty if the option did not get its value from the file
-     */
+    /** Where in the file a refused option stands; empty if the option did not get its value from the file. */
     Optional<ConfigProblem> place(final StartUpException refused) {
         return Optional.ofNullable(used.get(refused.option()))
             .map(entry -> problem(file, entry, refused.getMessage()));

@@ -10,12 +10,7 @@ public final class CommandLines {
     private CommandLines() {
     }
 
-    /**
-     * A command line.
-     *
-     * @param root the command at its root
-     * @return a new one
-     */
+    /** A command line of a root command. */
     public static CommandLine of(final Object root) {
         final CommandLine line = new CommandLine(root);
         line.setCaseInsensitiveEnumValuesAllowed(true);

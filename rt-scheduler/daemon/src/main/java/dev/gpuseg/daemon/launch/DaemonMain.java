@@ -20,11 +20,7 @@ public final class DaemonMain implements Runnable {
     @Spec
     private CommandSpec spec;
 
-    /**
-     * Runs a command and exits with its status.
-     *
-     * @param arguments the command line
-     */
+    /** Runs a command and exits with its status. */
     public static void main(final String[] arguments) {
         System.exit(CommandLines.of(new DaemonMain()).execute(arguments));
     }

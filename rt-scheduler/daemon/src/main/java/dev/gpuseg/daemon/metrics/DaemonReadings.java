@@ -9,11 +9,7 @@ public interface DaemonReadings {
     /** What does not change while the daemon runs: version, mechanism, level, simulated. */
     Map<String, String> info();
 
-    /**
-     * The dispatcher's and the mechanism's counters.
-     *
-     * @param to called with each label and value
-     */
+    /** The dispatcher's and the mechanism's counters, label and value. */
     void counters(ObjLongConsumer<String> to);
 
     /**

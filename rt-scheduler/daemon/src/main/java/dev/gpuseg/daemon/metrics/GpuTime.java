@@ -31,10 +31,7 @@ public final class GpuTime {
     }
 
     /**
-     * A segment may not run any more.
-     *
-     * @param timeNs when; earlier than the last event counts as that one
-     * @return the account at that moment
+     * A segment may not run any more; a time earlier than the last event counts as that one. Returns the account then.
      */
     public double leave(final long timeNs) {
         advance(timeNs);
@@ -57,22 +54,12 @@ public final class GpuTime {
         return running;
     }
 
-    /**
-     * The account as it will be at a moment if nothing happens until then.
-     *
-     * @param timeNs the moment
-     * @return ns
-     */
+    /** The account as it will be at a moment if nothing happens until then, ns. */
     public double shareNs(final long timeNs) {
         return running > 0 && timeNs - atNs > 0 ? shareNs + (double) (timeNs - atNs) / running : shareNs;
     }
 
-    /**
-     * Time in which at least one segment was let run, until a moment at which nothing has changed.
-     *
-     * @param timeNs the moment
-     * @return ns
-     */
+    /** Time in which at least one segment was let run, until a moment at which nothing has changed, ns. */
     public long busyNs(final long timeNs) {
         return running > 0 && timeNs - atNs > 0 ? busyNs + timeNs - atNs : busyNs;
     }

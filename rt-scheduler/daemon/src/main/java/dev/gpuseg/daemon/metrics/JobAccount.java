@@ -32,11 +32,7 @@ public final class JobAccount {
     public JobAccount() {
     }
 
-    /**
-     * The application marked a release.
-     *
-     * @param atNs when
-     */
+    /** The application marked a release. */
     public void released(final long atNs) {
         marks = true;
         start(atNs);
@@ -70,11 +66,7 @@ public final class JobAccount {
         open = false;
     }
 
-    /**
-     * The absolute deadline of a segment passed before the daemon saw its end.
-     *
-     * @param priority of the task, 0 = best effort
-     */
+    /** The absolute deadline of a segment passed before the daemon saw its end; priority 0 = best effort. */
     public void deadlinePassed(final int priority) {
         passed |= open && priority > 0;
     }

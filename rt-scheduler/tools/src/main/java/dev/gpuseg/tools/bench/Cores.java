@@ -30,22 +30,12 @@ public record Cores(CpuSet cpus, int fifo) {
         return count() >= ENOUGH;
     }
 
-    /**
-     * The CPU at a place.
-     *
-     * @param place 0 is the highest
-     * @return its number
-     */
+    /** The number of the CPU at a place, 0 is the highest. */
     public int fromTop(final int place) {
         return cpus.at(count() - 1 - place);
     }
 
-    /**
-     * All but the highest ones.
-     *
-     * @param taken how many are left out
-     * @return the others
-     */
+    /** All but so many of the highest ones. */
     CpuSet below(final int taken) {
         final BitSet rest = (BitSet) cpus.cpus().clone();
         for (int i = 0; i < taken; i++) {

@@ -51,12 +51,7 @@ final class Evidence implements AutoCloseable {
     private final List<Long> collections = new ArrayList<>();
     private final Map<Integer, Long> stolenBefore = stolenTicks();
 
-    /**
-     * Samples from now on.
-     *
-     * @param daemonPid the JVM
-     * @param clientPid the only client's process
-     */
+    /** Samples from now on: the JVM, and the only client's process. */
     Evidence(final long daemonPid, final long clientPid) throws IOException {
         dispatcher = threadNamed(daemonPid, "gpuseg-dispatc");
         client = Path.of("/proc/" + clientPid + "/task/" + clientPid);

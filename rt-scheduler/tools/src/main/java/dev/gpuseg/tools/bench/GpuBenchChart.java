@@ -49,12 +49,7 @@ public final class GpuBenchChart {
     private GpuBenchChart() {
     }
 
-    /**
-     * The drawing.
-     *
-     * @param result content of a results.json
-     * @return a whole SVG file
-     */
+    /** A whole SVG file of the content of a results.json. */
     public static String draw(final JsonNode result) {
         final List<Panel> panels = panels(result);
         final int height = TOP + panels.stream().mapToInt(Panel::height).sum() + 12;

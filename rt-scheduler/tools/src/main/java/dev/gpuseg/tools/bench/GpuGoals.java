@@ -169,12 +169,7 @@ public final class GpuGoals {
         return Double.isNaN(worst) ? OptionalDouble.empty() : OptionalDouble.of(worst);
     }
 
-    /**
-     * Wrong results of all processes.
-     *
-     * @param node of results.json
-     * @return their sum
-     */
+    /** The sum of the wrong results of all processes in a node of results.json. */
     public static long wrong(final JsonNode node) {
         long sum = node.path("wrong").asLong();
         for (final JsonNode child : node) {

@@ -25,11 +25,7 @@ public final class Gpuseg {
     private Gpuseg() {
     }
 
-    /**
-     * Runs a command and exits with its status.
-     *
-     * @param arguments the command line
-     */
+    /** Runs a command and exits with its status. */
     public static void main(final String[] arguments) {
         System.exit(lineFor(arguments).execute(arguments));
     }

@@ -47,12 +47,7 @@ public final class AdminClient {
     private AdminClient() {
     }
 
-    /**
-     * A request without arguments.
-     *
-     * @param command status, stop, policy or hint
-     * @return to be completed
-     */
+    /** A request without arguments, to be completed; the command is status, stop, policy or hint. */
     public static ObjectNode command(final String command) {
         return JsonNodeFactory.instance.objectNode().put("command", command);
     }

@@ -121,11 +121,7 @@ public final class FaultRounds implements AutoCloseable {
         stage.daemonWent();
     }
 
-    /**
-     * The daemons of the campaign. After {@link #finish}.
-     *
-     * @param to receives {@code daemons_started} and what {@link Footprints#describe} says
-     */
+    /** Puts {@code daemons_started} and what {@link Footprints#describe} says. After {@link #finish}. */
     public void describe(final ObjectNode to) {
         to.put("daemons_started", rig.daemonsStarted() + accidents.daemonsStarted());
         judgement.footprints().describe(to);

@@ -24,13 +24,7 @@ final class MemoryGroup implements AutoCloseable {
         this.directory = directory;
     }
 
-    /**
-     * Makes a group.
-     *
-     * @param name of its directory
-     * @param mib  its limit
-     * @return empty if this machine does not permit it
-     */
+    /** Makes a group with a limit in MiB; empty if this machine does not permit it. */
     static Optional<MemoryGroup> create(final String name, final int mib) {
         for (final Path root : ROOTS) {
             for (final String limit : LIMITS) {

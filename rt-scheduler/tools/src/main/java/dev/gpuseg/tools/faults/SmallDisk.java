@@ -50,12 +50,7 @@ final class SmallDisk implements AutoCloseable {
         return made;
     }
 
-    /**
-     * A round was played on it.
-     *
-     * @param survived whether everything was as it must be
-     * @return what was not at the end of the rig, if that came
-     */
+    /** A round was played on it. Returns what was not as it must be at the end of the rig, if that came. */
     List<String> played(final boolean survived) throws InterruptedException, TimeoutException {
         rounds++;
         return survived && rounds < ROUNDS ? List.of() : end();

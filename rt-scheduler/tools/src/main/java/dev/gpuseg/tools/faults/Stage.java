@@ -227,11 +227,7 @@ final class Stage {
         }
     }
 
-    /**
-     * Others must go on while the fault lasts: asked at the end of its drawn length, and over not before that.
-     *
-     * @param when for the message
-     */
+    /** Others must go on while the fault lasts: asked at the end of its drawn length, and over not before that. */
     void othersGoOn(final String when) throws InterruptedException {
         lasts(GO_ON_TYPICAL_MS);
         goOn(new ArrayList<>(residents.values()), when);

@@ -50,20 +50,12 @@ public final class Tally {
     private final long seed;
     private final List<Outcome> outcomes = new ArrayList<>();
 
-    /**
-     * Begins a tally.
-     *
-     * @param seed of the campaign
-     */
+    /** Begins a tally of the campaign with a seed. */
     public Tally(final long seed) {
         this.seed = seed;
     }
 
-    /**
-     * Adds a round.
-     *
-     * @param outcome what came of it
-     */
+    /** Adds a round. */
     public void add(final Outcome outcome) {
         outcomes.add(outcome);
     }

@@ -33,22 +33,12 @@ public final class JavaCommand {
         return command;
     }
 
-    /**
-     * {@code gpuseg run} as the launchers start it.
-     *
-     * @param options of {@code gpuseg run}
-     * @return the command line, which may be changed
-     */
+    /** The command line of {@code gpuseg run} as the launchers start it; it may be changed. */
     public static List<String> daemon(final String... options) {
         return daemon(Arrays.asList(options));
     }
 
-    /**
-     * {@code gpuseg-daemon release}: enables what a dead daemon holds.
-     *
-     * @param options of the command
-     * @return the command line, which may be changed
-     */
+    /** {@code gpuseg-daemon release}: enables what a dead daemon holds. The command line may be changed. */
     public static List<String> release(final String... options) {
         final List<String> command = jvm(SMALL);
         command.addAll(List.of(DaemonMain.class.getName(), "release"));
@@ -68,13 +58,7 @@ public final class JavaCommand {
         return command;
     }
 
-    /**
-     * Another program, with a small heap.
-     *
-     * @param main      its main class
-     * @param arguments its arguments
-     * @return the command line, which may be changed
-     */
+    /** The command line of another main class, with a small heap; it may be changed. */
     public static List<String> of(final Class<?> main, final List<String> arguments) {
         final List<String> command = jvm(SMALL);
         command.add(main.getName());

@@ -9,13 +9,7 @@ public final class Polling {
     private Polling() {
     }
 
-    /**
-     * Waits until a condition holds; looks every millisecond.
-     *
-     * @param condition what must hold
-     * @param limitMs   the longest wait
-     * @return whether it held within that time
-     */
+    /** Waits until a condition holds, so long at most, and looks every millisecond. Returns whether it held in time. */
     public static boolean until(final BooleanSupplier condition, final long limitMs) throws InterruptedException {
         final long untilNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
         while (!condition.getAsBoolean()) {

@@ -101,23 +101,12 @@ public final class SimulatedMachine implements AutoCloseable {
         return daemon;
     }
 
-    /**
-     * Starts a daemon.
-     *
-     * @param options of {@code gpuseg run} beyond directory and mechanism
-     * @return the process, which is ready
-     */
+    /** Starts a daemon, with options beyond directory and mechanism. It is ready when this returns. */
     public Child startDaemon(final String... options) throws InterruptedException {
         return startDaemon(List.of(), Arrays.asList(options));
     }
 
-    /**
-     * Starts a task; does not wait for it.
-     *
-     * @param name    of the task
-     * @param options of gpuseg-demo-task beyond directory and name
-     * @return the process
-     */
+    /** Starts a task with options beyond directory and name; does not wait for it. */
     public Child startTask(final String name, final List<String> options) {
         final List<String> command = new ArrayList<>(List.of(NativePrograms.named("gpuseg-demo-task").toString(),
             "--dir", directory.root().toString(), "--name", name));
@@ -125,13 +114,7 @@ public final class SimulatedMachine implements AutoCloseable {
         return start(name, command);
     }
 
-    /**
-     * Starts another process.
-     *
-     * @param name    for messages and for the file of its standard error
-     * @param command what to run
-     * @return the process
-     */
+    /** Starts another process; the name is for messages and for the file of its standard error. */
     public synchronized Child start(final String name, final List<String> command) {
         if (closed) {
             throw new IllegalStateException(name + " is not started: the machine was closed");

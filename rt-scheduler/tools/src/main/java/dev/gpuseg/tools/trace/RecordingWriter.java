@@ -128,11 +128,7 @@ public final class RecordingWriter implements AutoCloseable {
         note(event);
     }
 
-    /**
-     * Says that everything from here on is in the recording, the last preface event included.
-     *
-     * @param seq number of the last event before the recording
-     */
+    /** Says that everything from here on is in the recording, the last preface event of that number included. */
     public void endPreface(final long seq) {
         manifest.put("preface_events", prefaceEvents);
         manifest.put("preface_until_seq", seq);

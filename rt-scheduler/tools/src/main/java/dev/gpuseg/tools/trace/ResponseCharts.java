@@ -69,12 +69,7 @@ public final class ResponseCharts {
         }
     }
 
-    /**
-     * All tasks in one drawing.
-     *
-     * @param trace what happened
-     * @return a whole SVG file
-     */
+    /** All tasks in one drawing, a whole SVG file. */
     public static String svg(final Trace trace) {
         final List<Panel> panels = panels(trace);
         final List<String> policies = policies(trace);
@@ -105,10 +100,8 @@ public final class ResponseCharts {
     }
 
     /**
-     * The beginning of a page of its own, up to its styles; the caller adds styles of its own and closes them.
-     *
-     * @param out   appended to
-     * @param title of the page, plain text without markup
+     * The beginning of a page of its own, up to its styles; the caller adds styles of its own and closes them. The
+     * title is plain text without markup.
      */
     public static void pageHead(final StringBuilder out, final String title) {
         out.append("""
@@ -128,10 +121,8 @@ public final class ResponseCharts {
     }
 
     /**
-     * The table of {@link TraceStats} and the drawings, which stand below each other where there is little width.
-     *
-     * @param trace what happened
-     * @return an HTML document
+     * An HTML document: the table of {@link TraceStats} and the drawings, which stand below each other where there is
+     * little width.
      */
     public static String html(final Trace trace) {
         final List<String> policies = policies(trace);

@@ -281,10 +281,8 @@ public final class Trace {
     }
 
     /**
-     * Whether decisions were enforced while a policy was in force. Of one from a jar that is assumed.
-     *
-     * @param policy its name; empty if none was
-     * @return false for one that only observes
+     * Whether decisions were enforced while a policy was in force (empty if none was). Of one from a jar that is
+     * assumed.
      */
     public static boolean isEnforced(final String policy) {
         return !policy.isEmpty()

@@ -97,12 +97,7 @@ public final class TraceStats {
         return new Jobs(misses, Times.of(responses));
     }
 
-    /**
-     * Computes the figures.
-     *
-     * @param trace what happened
-     * @return one row per task and policy under which it released a job, in order of policies and tasks
-     */
+    /** One row per task and policy under which it released a job, in order of policies and tasks. */
     public static List<Row> of(final Trace trace) {
         final Map<String, Long> lengths = new HashMap<>();
         final Set<String> policies = new LinkedHashSet<>();
@@ -156,13 +151,7 @@ public final class TraceStats {
             preemptions, overruns, (long) busyNs, busyNs / lengthNs);
     }
 
-    /**
-     * As JSON, with the chains of a task set.
-     *
-     * @param trace what happened
-     * @param set   whose chains to measure, or null
-     * @return an object
-     */
+    /** As JSON, with the chains of a task set, or null. */
     public static ObjectNode json(final Trace trace, final TaskSet set) {
         final ObjectNode root = json(trace);
         if (set != null) {
@@ -176,13 +165,7 @@ public final class TraceStats {
         return root;
     }
 
-    /**
-     * As a table, with the chains of a task set.
-     *
-     * @param trace what happened
-     * @param set   whose chains to measure, or null
-     * @return lines
-     */
+    /** As a table, with the chains of a task set, or null. */
     public static String text(final Trace trace, final TaskSet set) {
         final StringBuilder out = new StringBuilder(text(trace));
         if (set != null) {
@@ -208,12 +191,7 @@ public final class TraceStats {
         return Times.of(seen.outputs().stream().map(TraceChains.Output::ageNs).toList());
     }
 
-    /**
-     * As JSON: times in ns.
-     *
-     * @param trace what happened
-     * @return an object
-     */
+    /** As JSON: times in ns. */
     public static ObjectNode json(final Trace trace) {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
         root.put("source", trace.title).put("mechanism", trace.mechanism).put("level_name", trace.levelName)
@@ -244,12 +222,7 @@ public final class TraceStats {
         return root;
     }
 
-    /**
-     * As a table: times in ms.
-     *
-     * @param trace what happened
-     * @return lines
-     */
+    /** As a table: times in ms. */
     public static String text(final Trace trace) {
         final StringBuilder out = new StringBuilder(1 << 12);
         out.append(trace.title).append(": ").append(trace.events).append(" events in ")
