@@ -67,9 +67,7 @@ final class AdminQueue {
         return true;
     }
 
-    /**
-     * Takes the next command that may be answered; it is in progress until {@link #finished}. Null if none may.
-     */
+    /** Takes the next command that may be answered; it is in progress until {@link #finished}. Null if none may. */
     Waiting next() {
         if (inProgress.size() >= IN_PROGRESS_MAX) {
             return null;

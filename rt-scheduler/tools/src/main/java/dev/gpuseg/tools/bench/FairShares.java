@@ -19,8 +19,11 @@ import java.util.concurrent.TimeUnit;
 /**
  * How exactly weights and caps of best-effort work are kept: the shares of three endless tasks with weights 1:2:4, and
  * of one with a cap of 25 %, by the virtual GPU's own log. Simulated.
+ *
+ * @param durationMs of each interval in which shares are measured
+ * @param quantum    longest turn, with its unit
  */
-public final class FairShares {
+public record FairShares(long durationMs, String quantum) {
     private static final int[] WEIGHTS = {100, 200, 400};
     private static final double SUM_OF_WEIGHTS = 700;
     private static final double WEIGHT_LIMIT = 0.03;
@@ -30,26 +33,12 @@ public final class FairShares {
     private static final long SETTLE_MS = 500;
     private static final long LOG_MS = 300;
 
-    private final long durationMs;
-    private final String quantum;
-
-    /**
-     * One measurement.
-     *
-     * @param durationMs of each interval in which shares are measured
-     * @param quantum    longest turn, with its unit
-     */
-    public FairShares(final long durationMs, final String quantum) {
-        this.durationMs = durationMs;
-        this.quantum = quantum;
-    }
-
     /**
      * Starts everything, measures, ends everything.
      *
      * @param into gets the shares and their largest errors
      * @return whether the errors are within 3 % (weights, relative) and 2 % (cap, of the GPU)
-     * @throws IOException          if a file cannot be written or read
+     * @throws IOException if a file cannot be written or read
      */
     public boolean measure(final ObjectNode into) throws IOException, InterruptedException {
         final Path root = MemoryDirectory.create("gpuseg-fair-");

@@ -43,7 +43,7 @@ public final class JournalRate {
      *
      * @param where existing directory for the journal; 68 bytes per event
      * @return the figures; "holds" tells whether no event was lost
-     * @throws IOException          if the journal cannot be written or read
+     * @throws IOException if the journal cannot be written or read
      */
     public ObjectNode measure(final Path where) throws IOException, InterruptedException {
         final long events = Math.multiplyExact(rate, duration.toMillis()) / 1000;

@@ -151,7 +151,7 @@ public final class SimulatedMachine implements AutoCloseable {
      * Stops the daemon and waits for its end.
      *
      * @return exit status
-     * @throws TimeoutException     if it does not end
+     * @throws TimeoutException if it does not end
      */
     public int stopDaemon() throws InterruptedException, TimeoutException {
         daemon.terminate();
@@ -161,7 +161,7 @@ public final class SimulatedMachine implements AutoCloseable {
     /**
      * Stops the virtual GPU and waits for its end.
      *
-     * @throws TimeoutException     if it does not end
+     * @throws TimeoutException if it does not end
      */
     public void stopGpu() throws InterruptedException, TimeoutException {
         gpu.terminate();

@@ -1,5 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/**
- * Child processes: their command lines, their output and their end.
- */
+/** Child processes: their command lines, their output and their end. */
 package dev.gpuseg.tools.process;

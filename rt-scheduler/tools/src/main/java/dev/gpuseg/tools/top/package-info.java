@@ -1,5 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/**
- * The running daemon's tasks in a terminal.
- */
+/** The running daemon's tasks in a terminal. */
 package dev.gpuseg.tools.top;
