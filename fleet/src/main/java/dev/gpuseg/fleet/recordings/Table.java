@@ -118,12 +118,12 @@ final class Table<R> {
         return new MessageType(name, columns.stream().map(Column::type).toList());
     }
 
-    /** Rows of a Markdown table: column, type, meaning. */
+    /** Rows of a Markdown table: column, type with a question mark if it may be null, meaning. */
     List<String> documentation() {
         return columns.stream().map(column -> "| `" + column.type().getName() + "` | "
             + column.type().asPrimitiveType().getPrimitiveTypeName().toString().toLowerCase(Locale.ROOT)
                 .replace("binary", "string")
-            + (column.type().isRepetition(Type.Repetition.OPTIONAL) ? ", may be null" : "") + " | " + column.meaning()
+            + (column.type().isRepetition(Type.Repetition.OPTIONAL) ? "?" : "") + " | " + column.meaning()
             + " |").toList();
     }
 
