@@ -118,13 +118,12 @@ final class Table<R> {
         return new MessageType(name, columns.stream().map(Column::type).toList());
     }
 
-    /** Rows of a Markdown table: column, type with a question mark if it may be null, meaning. */
+    /** A line for each column, divided by tabs: table, column, type (with ? if it may be null), meaning. */
     List<String> documentation() {
-        return columns.stream().map(column -> "| `" + column.type().getName() + "` | "
-            + column.type().asPrimitiveType().getPrimitiveTypeName().toString().toLowerCase(Locale.ROOT)
-                .replace("binary", "string")
-            + (column.type().isRepetition(Type.Repetition.OPTIONAL) ? "?" : "") + " | " + column.meaning()
-            + " |").toList();
+        return columns.stream().map(column -> String.join("\t", name, column.type().getName(),
+            column.type().asPrimitiveType().getPrimitiveTypeName().toString().toLowerCase(Locale.ROOT)
+                .replace("binary", "string") + (column.type().isRepetition(Type.Repetition.OPTIONAL) ? "?" : ""),
+            column.meaning())).toList();
     }
 
     /** Opens a new file, which must not exist. */

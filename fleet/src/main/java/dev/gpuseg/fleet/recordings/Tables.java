@@ -5,7 +5,7 @@ import dev.gpuseg.tools.trace.RecordingRows;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The tables that recordings become. Their columns are documented in {@code fleet/docs/tables.md}. */
+/** The tables that recordings become. Their columns are documented in {@code fleet/docs/columns.tsv}. */
 final class Tables {
     /**
      * A row with the recording that it is of.
@@ -101,16 +101,11 @@ final class Tables {
             .text("version", "of its software", Of::version);
     }
 
-    /** The section of each table in {@code fleet/docs/tables.md}; a test compares. */
+    /** What {@code fleet/docs/columns.tsv} says; a test compares. */
     static List<String> documentation() {
-        final List<String> lines = new ArrayList<>();
+        final List<String> lines = new ArrayList<>(List.of("table\tcolumn\ttype\tmeaning"));
         for (final Table<?> table : List.of(RECORDINGS, JOBS, SEGMENTS, DECISIONS)) {
-            lines.add("## " + table.name());
-            lines.add("");
-            lines.add("| column | type | meaning |");
-            lines.add("|---|---|---|");
             lines.addAll(table.documentation());
-            lines.add("");
         }
         return lines;
     }
