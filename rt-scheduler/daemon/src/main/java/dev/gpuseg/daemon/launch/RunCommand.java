@@ -180,9 +180,8 @@ public final class RunCommand implements Callable<Integer> {
     private int priority;
 
     @Option(names = "--lock-memory", negatable = true, fallbackValue = "true",
-        description = "Lock the daemon's memory (mlockall): everything that is mapped at its start (0.5 GB instead "
-            + "of 0.2 GB, half of the heap), later mappings from their first use (the rest of the heap, queues, "
-            + "journal). Needs unlimited locked memory or CAP_IPC_LOCK, else the daemon does not start. Without this "
+        description = "Lock the daemon's memory (mlockall): code at its start, everything else from its first use "
+            + "(the warm-up uses what a segment does). Needs unlimited locked memory or CAP_IPC_LOCK, else the daemon does not start. Without this "
             + "option memory is locked if --cpu or --priority is given, and a refusal is only a warning.")
     private Boolean lockMemory;
 

@@ -90,6 +90,8 @@ final class LibC {
 
     static native int mlockall(int flags);
 
+    static native int mlock(long address, long length);
+
     static native int schedSetaffinity(int tid, long size, long mask);
 
     static native int schedSetscheduler(int tid, int policy, long parameters);

@@ -83,8 +83,8 @@ public final class ThreadControl {
     }
 
     /**
-     * Locks this process in memory: pages of present mappings are loaded now, those of later mappings when they are
-     * first accessed. So a sparse file that is mapped later takes no space before it is written.
+     * Locks this process in memory: libraries' code is loaded now; every other page stays from its first use on. So
+     * what is mapped and never used, the larger part of a JVM, takes no memory.
      *
      * @throws IllegalStateException if only a part may be locked: every mapping beyond it would fail later
      */
@@ -93,9 +93,25 @@ public final class ThreadControl {
             throw new IllegalStateException("RLIMIT_MEMLOCK is finite, and locking all memory needs it unlimited or "
                 + "CAP_IPC_LOCK; try `ulimit -l unlimited`, or LimitMEMLOCK=infinity in the unit");
         }
-        // together with MCL_CURRENT the second flag would also apply to present mappings
-        if (LibC.mlockall(MCL_CURRENT) < 0 || LibC.mlockall(MCL_FUTURE | MCL_ONFAULT) < 0) {
+        if (LibC.mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) < 0) {
             throw new SystemCallException("mlockall", "all that is mapped now and later", Native.getLastError());
+        }
+        try {
+            for (final String line : Files.readAllLines(Path.of("/proc/self/maps"))) {
+                final String[] words = line.split(" +", 6);   // START-END r-xp OFFSET DEVICE INODE PATH
+                if (words.length == 6 && words[1].startsWith("r-x") && words[5].startsWith("/")) {
+                    lock(words[0].split("-"), words[5]);
+                }
+            }
+        } catch (final IOException e) {
+            throw new IllegalStateException("/proc/self/maps: " + e.getMessage(), e);
+        }
+    }
+
+    private static void lock(final String[] ends, final String path) {
+        final long start = Long.parseUnsignedLong(ends[0], 16);
+        if (LibC.mlock(start, Long.parseUnsignedLong(ends[1], 16) - start) < 0) {
+            throw new SystemCallException("mlock", path, Native.getLastError());
         }
     }
 

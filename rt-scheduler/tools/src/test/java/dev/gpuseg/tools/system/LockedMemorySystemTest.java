@@ -41,6 +41,24 @@ class LockedMemorySystemTest {
             || lineOf("/proc/self/limits", "Max locked memory").split("\\s+")[3].equals("unlimited");
     }
 
+    /** How much of the JVM's file of classes is loaded: it is mapped as a whole, and hardly used. */
+    private static double loadedOfClasses(final Child daemon) throws IOException {
+        long size = 0;
+        long resident = 0;
+        boolean isClasses = false;
+        for (final String line : Files.readAllLines(Path.of("/proc/" + daemon.pid() + "/smaps"))) {
+            if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
+                isClasses = line.endsWith("/lib/modules");
+            } else if (isClasses && line.startsWith("Size:")) {
+                size += Long.parseLong(line.replaceAll("\\D", ""));
+            } else if (isClasses && line.startsWith("Rss:")) {
+                resident += Long.parseLong(line.replaceAll("\\D", ""));
+            }
+        }
+        assertTrue(size > 0, "the JVM maps no lib/modules");
+        return (double) resident / size;
+    }
+
     private static long lockedKb(final Child daemon) throws IOException {
         return Long.parseLong(lineOf("/proc/" + daemon.pid() + "/status", "VmLck:").replaceAll("\\D", ""));
     }
@@ -51,6 +69,7 @@ class LockedMemorySystemTest {
         final Child daemon = rig.daemon("--cpu", "0");
         if (isPermitted()) {
             assertTrue(lockedKb(daemon) > LEAST_KB, "locked: " + lockedKb(daemon) + " kB");
+            assertTrue(loadedOfClasses(daemon) < 0.5, loadedOfClasses(daemon) + " of lib/modules");
         } else {
             assertEquals(0, lockedKb(daemon));
             assertTrue(daemon.said().contains("memory is not locked") && daemon.said().contains("CAP_IPC_LOCK"),
