@@ -20,13 +20,6 @@ import java.util.Arrays;
  * and all is tried again after {@value #RETRY_NS} ns. After a failure a context may be disabled or not, whatever was
  * tried: it stays in the held file until an enable succeeds, and a state that wants it disabled disables it again.
  *
- * <h2>What had no work lately</h2>
- * A device's call may take longer the more contexts it disables, and disturb what runs. If a state says that some
- * contexts {@linkplain Desired#mayFollow may follow}, the state is enforced without them: the others are disabled, what
- * is to be enabled is, and {@value #FOLLOW_NS} ns later those that may follow are disabled in a step of their own. Only
- * then the state is settled. Whatever is read meanwhile, they wait no longer than that; what a newer state does not
- * want disabled any more is left as it is. After a failure all are disabled in one step.
- *
  * <h2>Devices that change all at once</h2>
  * If the device takes disables and enables in one step, as a driver that rewrites its runlist does, a cycle asks for
  * both together, and the state is enforced when the step is done.
@@ -40,8 +33,6 @@ import java.util.Arrays;
 public final class Reconciler {
     /** After a failure the desired state is applied again this much later. */
     public static final long RETRY_NS = 10_000_000;
-    /** Contexts that may follow are disabled this much later. A segment that ends before that does not disable them. */
-    public static final long FOLLOW_NS = 1_000_000;
     private static final long NONE = -1;
 
     /** The desired state, perhaps written by another thread. */
@@ -61,18 +52,6 @@ public final class Reconciler {
          * @return its version, not negative
          */
         long snapshot(boolean[] off);
-
-        /**
-         * Whether a context may be disabled {@value Reconciler#FOLLOW_NS} ns after those for which this is false, and
-         * after the state is enforced. Asked for the state that was read last. Has no effect where the device changes
-         * all at once.
-         *
-         * @param context its id
-         * @return false where all are disabled in one step
-         */
-        default boolean mayFollow(final int context) {
-            return false;
-        }
 
         /**
          * Whether contexts of the state that was just read still wait to be attached. The state is then read again in
@@ -142,8 +121,8 @@ public final class Reconciler {
         void failed();
 
         /**
-         * Every context that a state wants disabled is disabled, or cannot be, or may follow. May be called again for
-         * the same version, and is if that makes it complete or incomplete.
+         * Every context that a state wants disabled is disabled, or cannot be. May be called again for the same
+         * version, and is if that makes it complete or incomplete.
          *
          * @param version    of the state
          * @param incomplete true if at least one could not be disabled
@@ -172,15 +151,9 @@ public final class Reconciler {
     private int disableCount;
     private int enableCount;
     private boolean lacksRoom;
-    /** Contexts are left for a step after this one. */
-    private boolean someFollow;
-    /** The last step failed in part: the next one is for all. */
-    private boolean together;
 
     private long appliedVersion = NONE;
     private long retryAtNs = Time.NEVER;
-    /** When those that may follow are disabled. */
-    private long followAtNs = Time.NEVER;
     private long pendingVersion = NONE;
 
     /**
@@ -209,9 +182,7 @@ public final class Reconciler {
         Arrays.fill(off, false);
         Arrays.fill(held, false);
         retryAtNs = Time.NEVER;
-        followAtNs = Time.NEVER;
         pendingVersion = NONE;
-        together = false;
         invalidate();
     }
 
@@ -307,13 +278,12 @@ public final class Reconciler {
     }
 
     /**
-     * When a cycle has something to do, even if the desired state stays as it is: what failed is tried again, or those
-     * that may follow are disabled.
+     * When a cycle has something to do, even if the desired state stays as it is: what failed is tried again.
      *
      * @return ns, {@link Long#MAX_VALUE} if there is nothing
      */
     public long dueNs() {
-        return Math.min(retryAtNs, followAtNs);
+        return retryAtNs;
     }
 
     /**
@@ -323,8 +293,7 @@ public final class Reconciler {
      * @return false if there was nothing to do
      */
     public boolean cycle(final long nowNs) {
-        if (isPending() || !isDue(retryAtNs, nowNs) && !isDue(followAtNs, nowNs)
-            && !desired.isNewerThan(appliedVersion)) {
+        if (isPending() || !isDue(retryAtNs, nowNs) && !desired.isNewerThan(appliedVersion)) {
             return false;
         }
         retryAtNs = Time.NEVER;
@@ -333,26 +302,16 @@ public final class Reconciler {
             invalidate();
             return true;
         }
-        collect(nowNs);
+        collect();
         lacksRoom = false;
         if (disableCount > 0) {
             holdDisables(nowNs);
         } else if (!atOnce || enableCount == 0) {
             effects.enforced(version, false);   // what is left to enable does not hold grants up
         }
-        if (disableCount + enableCount == 0 && someFollow) {
-            if (lacksRoom) {
-                together = true;   // no room for any of the first: the next step tries all
-                invalidate();
-            } else {
-                appliedVersion = version;   // not settled
-            }
-            return true;
-        }
         if (disableCount + enableCount == 0) {
             if (lacksRoom) {
                 effects.enforced(version, true);
-                together = true;
             }
             finish(version);
             return true;
@@ -378,7 +337,7 @@ public final class Reconciler {
     }
 
     /** What is to change; without enables if there is something to disable and the device does not do both at once. */
-    private void collect(final long nowNs) {
+    private void collect() {
         int disables = 0;
         int enables = 0;
         for (int c = 0; c < attached.length; c++) {
@@ -393,30 +352,7 @@ public final class Reconciler {
             }
         }
         disableCount = disables;
-        someFollow = !atOnce && !together && leavesFollowers(nowNs);
         enableCount = disableCount > 0 && !atOnce ? 0 : enables;
-        followAtNs = someFollow ? followAtNs : Time.NEVER;
-        together = false;
-    }
-
-    /** Leaves those that may follow for a later step, until they are due. False if none is left. */
-    private boolean leavesFollowers(final long nowNs) {
-        int first = 0;
-        for (int i = 0; i < disableCount; i++) {
-            first += desired.mayFollow(toDisable[i]) ? 0 : 1;
-        }
-        if (first == disableCount || isDue(followAtNs, nowNs)) {
-            return false;
-        }
-        int n = 0;
-        for (int i = 0; i < disableCount; i++) {
-            if (!desired.mayFollow(toDisable[i])) {
-                toDisable[n++] = toDisable[i];
-            }
-        }
-        disableCount = n;
-        followAtNs = followAtNs == Time.NEVER ? Time.addSaturating(nowNs, FOLLOW_NS) : followAtNs;
-        return true;
     }
 
     /** Leaves out those for which there is no room in the held file. */
@@ -457,17 +393,10 @@ public final class Reconciler {
             retryAtNs = Time.addSaturating(nowNs, RETRY_NS);
         }
         final boolean incomplete = disablesFailed || lacksRoom;
-        together = incomplete;
-        if (someFollow && incomplete) {
-            invalidate();
-            return;
-        }
         if (wasDisabling || atOnce) {
             effects.enforced(version, incomplete);
         }
-        if (someFollow && !wasDisabling) {
-            appliedVersion = version;   // not settled
-        } else if (atOnce || !wasDisabling) {
+        if (atOnce || !wasDisabling) {
             finish(version);
         } else if (incomplete) {
             appliedVersion = version;   // not settled: tried again later, and nothing is enabled until then
@@ -533,7 +462,7 @@ public final class Reconciler {
     public boolean enableAll() {
         Arrays.fill(wantedOff, false);
         lacksRoom = false;
-        collect(0);   // nothing is wanted off
+        collect();
         if (enableCount > 0) {
             apply();
             if (finishEnables()) {
@@ -541,7 +470,7 @@ public final class Reconciler {
             }
         }
         invalidate();
-        collect(0);
+        collect();
         return enableCount == 0;
     }
 }

@@ -31,15 +31,10 @@ class ReconcilerTest {
         final Set<Integer> disabled = new HashSet<>();
         final Set<Integer> heldFile = new HashSet<>();
         final Set<Integer> failing = new HashSet<>();
-        /** Contexts that had no work lately. */
-        final Set<Integer> idle = new HashSet<>();
-        Set<Integer> idleAtSnapshot = Set.of();
         int room = CONTEXTS;
         long nowNs;
         long version;
         boolean awaitsAttach;
-        /** Something waits no longer. */
-        boolean due;
         boolean slow;
         long enforced = -1;
         boolean incomplete;
@@ -62,7 +57,6 @@ class ReconcilerTest {
 
         List<String> cycles(final long atNs) {
             nowNs = atNs;
-            due = reconciler.dueNs() <= atNs;
             log.clear();
             int n = 0;
             while (reconciler.cycle(atNs)) {
@@ -82,13 +76,7 @@ class ReconcilerTest {
                 off[c] = wanted.contains(c);
             }
             wantedAtSnapshot = Set.copyOf(wanted);
-            idleAtSnapshot = Set.copyOf(idle);
             return version;
-        }
-
-        @Override
-        public boolean mayFollow(final int context) {
-            return idleAtSnapshot.contains(context);
         }
 
         @Override
@@ -174,116 +162,6 @@ class ReconcilerTest {
         assertEquals(List.of("hold 3", "disable 3", "disabled 3", "enforced 2", "enforced 2", "enable 1", "enable 2",
             "clear 1", "enabled 1", "clear 2", "enabled 2", "settled 2"), w.want(3).cycles(1));
         assertEquals(List.of(), w.cycles(2));
-    }
-
-    @Test
-    void shouldEnforceWhenWhatIsBusyIsDisabledAndDisableTheRestLater() {
-        final World w = new World(false).want(1, 2, 3, 4);
-        w.idle.addAll(Set.of(2, 4));
-        assertEquals(List.of("hold 1", "hold 3", "disable 1", "disable 3", "disabled 1", "disabled 3", "enforced 1",
-            "enforced 1"), w.cycles(0));
-        assertEquals(Reconciler.FOLLOW_NS, w.reconciler.dueNs());
-        assertEquals(List.of(), w.cycles(Reconciler.FOLLOW_NS - 1));
-        assertEquals(List.of("hold 2", "hold 4", "disable 2", "disable 4", "disabled 2", "disabled 4", "enforced 1",
-            "enforced 1", "settled 1"), w.cycles(Reconciler.FOLLOW_NS));
-        assertEquals(Time.NEVER, w.reconciler.dueNs());
-        assertEquals(List.of("hold 5", "disable 5", "disabled 5", "enforced 2", "enforced 2", "enable 1", "enable 3",
-            "clear 1", "enabled 1", "clear 3", "enabled 3", "settled 2"),
-            w.want(2, 4, 5).cycles(Reconciler.FOLLOW_NS + 1));
-    }
-
-    @Test
-    void shouldLeaveWhatIsAllIdleForAWhile() {
-        final World w = new World(false).want(1, 2);
-        w.idle.addAll(Set.of(1, 2));
-        assertEquals(List.of("enforced 1"), w.cycles(0));
-        assertEquals(List.of("hold 1", "hold 2", "disable 1", "disable 2", "disabled 1", "disabled 2", "enforced 1",
-            "enforced 1", "settled 1"), w.cycles(Reconciler.FOLLOW_NS));
-    }
-
-    @Test
-    void shouldLeaveWhatIsIdleIfItIsNotWantedDisabledAnyMore() {
-        final World w = new World(false).want(1, 2);
-        w.idle.add(2);
-        w.cycles(0);
-        assertEquals(Set.of(1), w.disabled);
-        w.want();
-        assertEquals(List.of("enforced 2", "enable 1", "clear 1", "enabled 1", "settled 2"), w.cycles(1));
-        assertEquals(Time.NEVER, w.reconciler.dueNs());
-        w.want(1, 2).cycles(Reconciler.FOLLOW_NS);
-        assertEquals(Set.of(1), w.disabled, "it is counted anew");
-    }
-
-    /** One segment follows the other: what is idle waits from the first on, and enables do not wait for it. */
-    @Test
-    void shouldDisableWhatIsIdleInTimeWhateverIsReadMeanwhile() {
-        final World w = new World(false).want(1, 2);
-        w.idle.add(2);
-        w.cycles(0);
-        assertEquals(List.of("hold 3", "disable 3", "disabled 3", "enforced 2", "enforced 2", "enable 1", "clear 1",
-            "enabled 1"), w.want(2, 3).cycles(Reconciler.FOLLOW_NS / 2));
-        assertEquals(-1, w.settled);
-        assertEquals(List.of("enforced 3", "enable 3", "clear 3", "enabled 3"),
-            w.want(2).cycles(Reconciler.FOLLOW_NS - 1));
-        assertEquals(List.of("hold 2", "disable 2", "disabled 2", "enforced 3", "enforced 3", "settled 3"),
-            w.cycles(Reconciler.FOLLOW_NS));
-    }
-
-    /** A process that has itself disabled again and again does not keep idle ones enabled. */
-    @Test
-    void shouldDisableWhatIsDueWithTheOthers() {
-        final World w = new World(false).want(1, 2);
-        w.idle.add(2);
-        w.cycles(0);
-        w.disabled.clear();
-        w.reconciler.released();
-        assertEquals(List.of("hold 2", "disable 1", "disable 2", "disabled 1", "disabled 2", "enforced 1",
-            "enforced 1", "settled 1"), w.cycles(Reconciler.FOLLOW_NS));
-    }
-
-    @Test
-    void shouldNotCallAStateCompleteAgainBecauseWhatFailedMayFollow() {
-        final World w = new World(false).want(1, 2);
-        w.idle.add(2);
-        w.failing.add(2);
-        w.cycles(0);
-        assertEquals(List.of("hold 2", "disable 2", "failed", "enforced 1 incomplete"),
-            w.cycles(Reconciler.FOLLOW_NS));
-        assertEquals(List.of("disable 2", "failed", "enforced 1 incomplete"), w.cycles(2 * Reconciler.RETRY_NS));
-        w.failing.clear();
-        assertEquals(List.of("disable 2", "disabled 2", "enforced 1", "enforced 1", "settled 1"),
-            w.cycles(4 * Reconciler.RETRY_NS));
-    }
-
-    @Test
-    void shouldDisableAtOnceWhatMayNotFollowAnyMore() {
-        final World w = new World(false).want(1, 2);
-        w.idle.add(2);
-        w.cycles(0);
-        w.idle.clear();   // a client waits, or it works
-        assertEquals(List.of("hold 2", "disable 2", "disabled 2", "enforced 2", "enforced 2", "settled 2"),
-            w.want(1, 2).cycles(1));
-    }
-
-    @Test
-    void shouldDisableWhatIsIdleAlthoughTheFirstStepFails() {
-        final World w = new World(false).want(1, 2);
-        w.idle.add(2);
-        w.failing.add(1);
-        assertEquals(List.of("hold 1", "disable 1", "failed", "hold 2", "disable 1", "disable 2", "disabled 2",
-            "failed", "enforced 1 incomplete"), w.cycles(0));
-        final World full = new World(false).want(1, 2);
-        full.idle.add(2);
-        full.room = 0;
-        assertEquals(List.of("no room 1", "no room 1", "no room 2", "enforced 1 incomplete"), full.cycles(0));
-    }
-
-    @Test
-    void shouldNotDivideWhatADeviceDoesAtOnce() {
-        final World w = new World(true).want(1, 2);
-        w.idle.add(2);
-        assertEquals(List.of("hold 1", "hold 2", "disable 1", "disable 2", "disabled 1", "disabled 2", "enforced 1",
-            "settled 1"), w.cycles(0));
     }
 
     @Test
@@ -505,24 +383,13 @@ class ReconcilerTest {
                 if (!reconcilesAtOnce()) {
                     assertTrue(disableCount == 0 || enableCount == 0, "one at a time");
                     for (int c = 0; enableCount > 0 && c < CONTEXTS; c++) {
-                        assertTrue(!wantedAtSnapshot.contains(c) || !reconciler.isAttached(c) || reconciler.isOff(c)
-                            || idleAtSnapshot.contains(c), "nothing is enabled while something is left to disable");
+                        assertTrue(!wantedAtSnapshot.contains(c) || !reconciler.isAttached(c) || reconciler.isOff(c),
+                            "nothing is enabled while something is left to disable");
                     }
                 }
                 for (int i = 0; i < enableCount; i++) {
                     assertFalse(wantedAtSnapshot.contains(enable[i]), "nothing is enabled that must be disabled");
                 }
-                if (disableCount > 0 && !reconcilesAtOnce() && !lastFailed && !due) {
-                    boolean hasIdle = false;
-                    boolean hasBusy = false;
-                    for (int i = 0; i < disableCount; i++) {
-                        hasIdle |= idleAtSnapshot.contains(disable[i]);
-                        hasBusy |= !idleAtSnapshot.contains(disable[i]);
-                    }
-                    assertFalse(hasIdle && hasBusy, "what is idle is not disabled with what is busy");
-                }
-                lastFailed = lacksRoom;
-                lacksRoom = false;
                 return super.apply(disable, disableCount, enable, enableCount);
             }
 
@@ -530,32 +397,13 @@ class ReconcilerTest {
                 return atOnce;
             }
 
-            /** After a failure all are disabled in one step. */
-            boolean lastFailed;
-            /** In the step that is about to be taken: it is one that fails. */
-            boolean lacksRoom;
-
-            @Override
-            public void failed() {
-                lastFailed = true;
-                super.failed();
-            }
-
-            @Override
-            public boolean hold(final int context) {
-                final boolean isHeld = super.hold(context);
-                lastFailed |= !isHeld;
-                lacksRoom |= !isHeld;
-                return isHeld;
-            }
-
             @Override
             public void enforced(final long reached, final boolean isIncomplete) {
                 assertEquals(version, reached);
                 super.enforced(reached, isIncomplete);
                 for (int c = 0; c < CONTEXTS && !isIncomplete; c++) {
-                    assertTrue(!wanted.contains(c) || !reconciler.isAttached(c) || disabled.contains(c)
-                        || idleAtSnapshot.contains(c), "all that must be disabled is, or the state is incomplete");
+                    assertTrue(!wanted.contains(c) || !reconciler.isAttached(c) || disabled.contains(c),
+                        "all that must be disabled is, or the state is incomplete");
                 }
             }
         };
@@ -563,12 +411,7 @@ class ReconcilerTest {
         for (int i = 0; i < 40; i++) {
             nowNs += random.nextInt(3) * (Reconciler.RETRY_NS / 2 + 3);
             final int c = random.nextInt(CONTEXTS);
-            switch (random.nextInt(9)) {
-                case 8 -> {
-                    if (!w.idle.remove(c)) {
-                        w.idle.add(c);
-                    }
-                }
+            switch (random.nextInt(8)) {
                 case 0 -> {
                     if (!w.failing.remove(c)) {
                         w.failing.add(c);
@@ -607,7 +450,6 @@ class ReconcilerTest {
         w.failing.clear();
         w.room = CONTEXTS;
         w.cycles(nowNs + 2 * Reconciler.RETRY_NS);
-        w.cycles(nowNs + 2 * Reconciler.RETRY_NS + Reconciler.FOLLOW_NS);
         w.wanted.removeIf(c -> !w.reconciler.isAttached(c));
         assertEquals(w.wanted, w.disabled, "in the end what is wanted is applied");
         assertEquals(w.wanted, w.heldFile);

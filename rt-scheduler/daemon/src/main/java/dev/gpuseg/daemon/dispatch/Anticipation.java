@@ -33,7 +33,7 @@ final class Anticipation implements Anticipator.Sink {
     private final long[] publishedNs;
     /** It is not enforced yet. */
     private final boolean[] isAwaited;
-    /** It followed another before that was enforced, or takes two steps: its time says nothing about one alone. */
+    /** It followed another before that was enforced: its time says nothing about one alone. */
     private final boolean[] isMixed;
     private final int[] disabled;
     /** Where disabled contexts have work in flight for a while. */
@@ -212,7 +212,7 @@ final class Anticipation implements Anticipator.Sink {
         if (version != publishedVersion[gpu]) {
             publishedVersion[gpu] = version;
             publishedNs[gpu] = clock.nowNs();
-            isMixed[gpu] = isAwaited[gpu] || desired.enforcer(gpu).desired().mayBeDivided();
+            isMixed[gpu] = isAwaited[gpu];
             isAwaited[gpu] = true;
             disabled[gpu] = 0;
         }

@@ -36,14 +36,6 @@ final class DecisionApplier {
 
     /** First part: publishes the desired states, writes grant words and pre-grants. */
     void answer() {
-        for (int i = 0; i < decisions.count(); i++) {
-            if (decisions.kind(i) == Decisions.GRANT) {
-                final TaskEntry task = tasks.get(decisions.task(i));
-                if (task != null && !task.optimistic) {
-                    desired.awaited(decisions.gpu(i));
-                }
-            }
-        }
         for (int g = 0; g < desired.gpus(); g++) {
             desired.publish(g, anticipation.follow(g));
             anticipation.published(g);

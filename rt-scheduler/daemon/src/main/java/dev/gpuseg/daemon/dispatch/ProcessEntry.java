@@ -19,7 +19,7 @@ public final class ProcessEntry {
     int clients;
     /** Its contexts are never disabled, by a rule for its control group. */
     boolean isProtected;
-    /** It had no work lately; looked for only with {@code --idle-contexts last}. */
+    /** It had no work lately; for {@code status} only. */
     public boolean isIdle;
 
     ProcessEntry(final int pid, final long startTicks, final String name, final ContextRef[] refs) {

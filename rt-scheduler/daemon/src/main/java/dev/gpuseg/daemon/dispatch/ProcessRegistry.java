@@ -265,9 +265,6 @@ public final class ProcessRegistry {
         final ProcessEntry process = find(pid, startTicks);
         if (process != null) {
             process.isIdle = idle;
-            for (int g = 0; g < process.contexts.length; g++) {
-                desired.idle(g, process.contexts[g], idle);
-            }
         }
     }
 

@@ -18,7 +18,6 @@ public final class DesiredState implements Reservation.Target {
     private static final VarHandle VERSION;
     private static final int OFF = 1;
     private static final int SPARED = 2;
-    private static final int IDLE = 4;
 
     static {
         try {
@@ -36,9 +35,6 @@ public final class DesiredState implements Reservation.Target {
     private final AtomicIntegerArray state;
     /** The context that the GPU is kept free for; counts only while no context is set off. */
     private final AtomicInteger reserved = new AtomicInteger(NONE);
-    /** 1 = what is disabled is disabled in one step. */
-    private final AtomicInteger oneStep = new AtomicInteger();
-    private int idleCount;
     /** Those that {@link #spare} named. */
     private final int[] spared;
     private int sparedCount;
@@ -94,42 +90,6 @@ public final class DesiredState implements Reservation.Target {
         }
     }
 
-    /**
-     * Dispatcher: whether a context had no work lately. It does not change what is wanted, and is seen with the next
-     * state that the enforcer reads.
-     */
-    void idle(final int contextId, final boolean idle) {
-        final int before = state.getPlain(contextId);
-        if (((before & IDLE) != 0) != idle) {
-            idleCount += idle ? 1 : -1;
-            state.setOpaque(contextId, before ^ IDLE);
-        }
-    }
-
-    /** Dispatcher: whether what this state disables is to be disabled in one step; with the next {@link #commit}. */
-    void oneStep(final boolean wanted) {
-        final int value = wanted ? 1 : 0;
-        if (oneStep.getPlain() != value) {
-            change();
-            oneStep.setOpaque(value);
-        }
-    }
-
-    /** Dispatcher: whether what is published now is disabled in one step. */
-    boolean isOneStep() {
-        return oneStep.getPlain() != 0;
-    }
-
-    /** Dispatcher: whether this state counts as enforced although contexts without work are still enabled. */
-    boolean mayLeaveIdle() {
-        return idleCount > 0 && !isOneStep();
-    }
-
-    /** Dispatcher: whether what this state disables may be disabled in two steps. */
-    public boolean mayBeDivided() {
-        return mayLeaveIdle() && reserved.getPlain() == NONE;
-    }
-
     private void change() {
         if ((open & 1) == 0) {
             open++;
@@ -160,28 +120,22 @@ public final class DesiredState implements Reservation.Target {
     /**
      * Enforcer: copies a consistent state.
      *
-     * @param off    receives true for each context that is wanted off the hardware
-     * @param follow receives true for each context that may be disabled after the others: it had no work lately, and
-     *               no client waits until all are disabled
+     * @param off receives true for each context that is wanted off the hardware
      * @return its version
      */
-    public long snapshot(final boolean[] off, final boolean[] follow) {
+    public long snapshot(final boolean[] off) {
         for (int looks = 1;; looks++) {
             final long before = (long) VERSION.getAcquire(this);
             if ((before & 1) == 0) {
-                final boolean divided = oneStep.getOpaque() == 0;
                 boolean someOff = false;
                 for (int i = 0; i < off.length; i++) {
-                    final int now = state.getOpaque(i);
-                    off[i] = (now & OFF) != 0;
+                    off[i] = (state.getOpaque(i) & OFF) != 0;
                     someOff |= off[i];
-                    follow[i] = divided && (now & IDLE) != 0;
                 }
                 final int free = reserved.getOpaque();
                 if (free != NONE && !someOff) {
                     for (int i = 0; i < off.length; i++) {
                         off[i] |= i != free && (state.getOpaque(i) & SPARED) == 0;
-                        follow[i] = false;   // nobody has begun: one call takes less than two
                     }
                 }
                 VarHandle.loadLoadFence();

@@ -13,8 +13,6 @@ public final class DesiredStates {
     private final Enforcement[] enforcers;
     private final boolean[] changed;
     private final boolean[] disabling;
-    /** By GPU: a client waits until what is published next is enforced. */
-    private final boolean[] isAwaited;
     /** By GPU: version of the newest state that disables a context, or in which a reservation began or ended. */
     private final long[] disableVersion;
     private final List<Forgetter> forgetters = new ArrayList<>();
@@ -23,7 +21,6 @@ public final class DesiredStates {
         this.enforcers = enforcers.clone();
         changed = new boolean[enforcers.length];
         disabling = new boolean[enforcers.length];
-        isAwaited = new boolean[enforcers.length];
         disableVersion = new long[enforcers.length];
     }
 
@@ -61,32 +58,17 @@ public final class DesiredStates {
         enforcers[gpu].timeslice(contextId, timesliceNs);
     }
 
-    /** A client waits until what is published next is enforced: that all are disabled, those without work, too. */
-    public void awaited(final int gpu) {
-        isAwaited[gpu] = true;
-    }
-
-    /** Whether a context had no work lately. */
-    public void idle(final int gpu, final int contextId, final boolean idle) {
-        enforcers[gpu].desired().idle(contextId, idle);
-    }
-
     /**
      * Publishes what was set, if anything was.
      *
      * @param reservationChanged whether a reservation began or ended, which may disable contexts
      */
     public void publish(final int gpu, final boolean reservationChanged) {
-        final DesiredState desired = enforcers[gpu].desired();
-        final boolean awaited = isAwaited[gpu];
-        final boolean idleMayBeOn = awaited && desired.mayLeaveIdle();   // of a state that was enforced without them
-        isAwaited[gpu] = false;
-        if (!changed[gpu] && !reservationChanged && !idleMayBeOn) {
+        if (!changed[gpu] && !reservationChanged) {
             return;
         }
-        desired.oneStep(awaited || desired.isOneStep() && !isSettled(gpu));   // a client waits for the state before
-        final long version = desired.commit();
-        if (disabling[gpu] || reservationChanged || idleMayBeOn) {
+        final long version = enforcers[gpu].desired().commit();
+        if (disabling[gpu] || reservationChanged) {
             disableVersion[gpu] = version;
         }
         changed[gpu] = false;
@@ -100,7 +82,6 @@ public final class DesiredStates {
             forgetter.forget(gpu, contextId);
         }
         enforcers[gpu].desired().set(contextId, true);
-        enforcers[gpu].desired().idle(contextId, false);
         enforcers[gpu].desired().commit();
         enforcers[gpu].detach(contextId);   // wakes the enforcer
     }

@@ -380,8 +380,6 @@ public final class Enforcer implements Enforcement, Runnable {
 
     /** The dispatcher's newest state. */
     private final class Wanted implements Reconciler.Desired {
-        private final boolean[] follow = new boolean[maxContexts + 1];
-
         @Override
         public boolean isNewerThan(final long version) {
             return desired.isNewerThan(version);
@@ -389,12 +387,7 @@ public final class Enforcer implements Enforcement, Runnable {
 
         @Override
         public long snapshot(final boolean[] off) {
-            return desired.snapshot(off, follow);
-        }
-
-        @Override
-        public boolean mayFollow(final int context) {
-            return follow[context];
+            return desired.snapshot(off);
         }
 
         @Override

@@ -54,14 +54,6 @@ public final class SiteOptions {
             + "GPU, allow leaves them alone (default: ${DEFAULT-VALUE}).")
     private String unmanaged;
 
-    @Option(names = "--idle-contexts", paramLabel = "together|last", defaultValue = "together",
-        description = "When contexts are disabled whose processes used almost no CPU for a second: together with the "
-            + "others, or last, 1 ms later, if the segment lasts so long. With last a begin that does not wait has to "
-            + "wait less for the busy ones, and not for idle ones; a process that wakes just then, or sleeps while a "
-            + "long kernel of its own runs, disturbs it for so long. A begin that waits, and an expected one, disable "
-            + "all in one call (default: ${DEFAULT-VALUE}).")
-    private String idleContexts;
-
     @Option(names = "--observer", paramLabel = "auto|on|off", defaultValue = "auto",
         description = "See processes that use a GPU by a BPF program, as they do it: auto if that works here, on or "
             + "refuse to start, off to scan (default: ${DEFAULT-VALUE}). `gpuseg doctor` says whether it works. "
@@ -114,10 +106,9 @@ public final class SiteOptions {
         final UserLimits users = problems.in("--limits", () ->
             limits.equals(UserLimits.DIRECTORY) && !Files.exists(limits) ? UserLimits.builtIn()
                 : UserLimits.read(limits));
-        final Boolean idleLast = problems.in("--idle-contexts", this::idleLast);
         final ObserverMode seen = problems.in("--observer", () -> ObserverMode.named(observer));
         return problems.none() ? new SiteRules(proof, others, new Protection(Set.copyOf(protect), allEngines), groups,
-            clientsPerUser, tasksPerUser, users, idleLast, seen) : null;
+            clientsPerUser, tasksPerUser, users, seen) : null;
     }
 
     private AdmissionSettings admission(final OptionProblems problems) {
@@ -154,15 +145,6 @@ public final class SiteOptions {
             case "allow" -> Unmanaged.ALLOW;
             default -> throw new IllegalArgumentException("--unmanaged is " + unmanaged
                 + "; use best-effort or allow");
-        };
-    }
-
-    private boolean idleLast() {
-        return switch (idleContexts) {
-            case "together" -> false;
-            case "last" -> true;
-            default -> throw new IllegalArgumentException("--idle-contexts is " + idleContexts
-                + "; use together or last");
         };
     }
 

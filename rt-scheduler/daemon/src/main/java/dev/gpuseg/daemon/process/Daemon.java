@@ -207,10 +207,6 @@ public final class Daemon implements AutoCloseable {
             throw refused("--admission", "--admission enforce with --unmanaged allow: what unregistered processes do "
                 + "on the GPU is in no analysis; use --unmanaged best-effort, or --admission warn");
         }
-        if (proof == AdmissionMode.ENFORCE && config.site().idleLast()) {
-            throw refused("--admission", "--admission enforce with --idle-contexts last: bounds count one driver call "
-                + "that disables, not two; use --idle-contexts together, or --admission warn");
-        }
     }
 
     /** What comes from a jar is checked before it decides about anybody. */
@@ -392,8 +388,7 @@ public final class Daemon implements AutoCloseable {
         pauseWatch = new PauseWatch((beganNs, durationNs) ->
             dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
         new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters,
-            config.site().idleLast(), new ContextLimits(config.site().limits(), ProcessStatus.effectiveUid(),
-                Daemon::say), Daemon::say).start();
+            new ContextLimits(config.site().limits(), ProcessStatus.effectiveUid(), Daemon::say), Daemon::say).start();
         if (config.priority() > 0) {
             compilerTime = new CompilerTime(RuntimeThreads.compilers(), RuntimeThreads.LOWEST,
                 () -> dispatcher.submit(() -> counters.increment(Counter.COMPILERS_ORDINARY)));

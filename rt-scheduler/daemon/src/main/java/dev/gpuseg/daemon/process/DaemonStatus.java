@@ -114,7 +114,6 @@ final class DaemonStatus implements DaemonReadings {
         node.put("watchdog_period_ms", config.watchdogPeriodMs());
         node.put("warm_up_records", config.warmUpRecords());
         node.put("admission", config.site().admission().mode().word());
-        node.put("idle_contexts", config.site().idleLast() ? "last" : "together");
         node.put("unmanaged", config.site().unmanaged() == Unmanaged.ALLOW ? "allow" : "best-effort");
         return node;
     }

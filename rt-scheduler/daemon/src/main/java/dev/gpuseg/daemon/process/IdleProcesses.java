@@ -11,16 +11,16 @@ import org.agrona.collections.Int2ObjectHashMap;
  * Which processes had no work for their GPU lately. GPU work is launched by a thread that runs on a CPU, so a process
  * that used next to none launched next to nothing. It says nothing of work that was launched before and still runs, so
  * a process that is idle by this measure can have a long kernel on the GPU, and it can wake at any time: its contexts
- * are disabled as all others, only later.
+ * are disabled as all others.
  *
  * <p>A process becomes idle after {@value #QUIET_LOOKS} looks in a row with at most {@value #QUIET_NS} ns of CPU time
  * each, and busy with the first look in which it used more. What the CUDA driver's own threads used is not counted
  * ({@link DriverThreads}): in a process with a context they run whether it has work or not. They are asked for only
  * where it matters.
  *
- * <p>A process that lies, because it names a thread like the driver's and works with it, is taken for idle. So it is
- * disabled in the second step, as any process is that works without CPU time; it keeps nothing else. One thread; makes
- * no object for a look at processes that it knows.
+ * <p>A process that lies, because it names a thread like the driver's and works with it, is taken for idle, as any
+ * process is that works without CPU time. It is only shown so. One thread; makes no object for a look at processes that
+ * it knows.
  */
 final class IdleProcesses {
     /** CPU time between two looks, 200 ms apart, that a process may use for its own housekeeping. */

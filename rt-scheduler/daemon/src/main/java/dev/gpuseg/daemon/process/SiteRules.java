@@ -19,11 +19,10 @@ import java.util.Objects;
  * @param clientsPerUser most clients of one uid, 1..128
  * @param tasksPerUser   most open tasks of one uid, 1..8192
  * @param limits         what users may ask for
- * @param idleLast       whether contexts without work are disabled after the others
  * @param observer       whether processes are seen by BPF
  */
 public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protection protection, LiveRules groups,
-    int clientsPerUser, int tasksPerUser, UserLimits limits, boolean idleLast, ObserverMode observer) {
+    int clientsPerUser, int tasksPerUser, UserLimits limits, ObserverMode observer) {
     /** Usual quota of clients. */
     public static final int CLIENTS_PER_USER = 64;
     /** Usual quota of tasks. */
@@ -31,7 +30,7 @@ public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protec
     /** No admission test, unregistered processes are best effort, display servers are protected, usual quotas. */
     public static final SiteRules DEFAULTS = new SiteRules(AdmissionSettings.OFF, Unmanaged.BEST_EFFORT,
         Protection.DEFAULTS, LiveRules.NONE, CLIENTS_PER_USER, TASKS_PER_USER,
-        UserLimits.NONE, false, ObserverMode.OFF);
+        UserLimits.NONE, ObserverMode.OFF);
 
     /** Nothing may be missing. */
     public SiteRules {
@@ -50,8 +49,7 @@ public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protec
      * @return a copy
      */
     public SiteRules withAdmission(final AdmissionSettings other) {
-        return new SiteRules(other, unmanaged, protection, groups, clientsPerUser, tasksPerUser, limits, idleLast,
-            observer);
+        return new SiteRules(other, unmanaged, protection, groups, clientsPerUser, tasksPerUser, limits, observer);
     }
 
     /**
@@ -61,7 +59,6 @@ public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protec
      * @return a copy
      */
     public SiteRules withObserver(final ObserverMode other) {
-        return new SiteRules(admission, unmanaged, protection, groups, clientsPerUser, tasksPerUser, limits, idleLast,
-            other);
+        return new SiteRules(admission, unmanaged, protection, groups, clientsPerUser, tasksPerUser, limits, other);
     }
 }

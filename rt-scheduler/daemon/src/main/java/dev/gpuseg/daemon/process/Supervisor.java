@@ -38,7 +38,6 @@ final class Supervisor {
     private final LiveModel liveModel;
     private final ProvenAdmission admission;
     private final Counters counters;
-    /** Null where idle contexts are disabled with the others. */
     private final IdleProcesses idle;
     /** The processes that the dispatcher reported last. Background thread. */
     private List<ProcessView> knownProcesses = List.of();
@@ -58,19 +57,17 @@ final class Supervisor {
      * @param liveModel  told of the time
      * @param admission  told of the time; null while it is off
      * @param counters   of the dispatcher, which alone changes them
-     * @param idle       whether processes without work are looked for
      * @param contextLimits how many contexts a user may have
      * @param log        receives a line for what an administrator should mend
      */
     Supervisor(final DispatcherAgent dispatcher, final ScheduledExecutorService background,
         final WatchdogKeeper watchdog, final Cgroups cgroups, final LiveModel liveModel,
-        final ProvenAdmission admission, final Counters counters, final boolean idle,
-        final ContextLimits contextLimits, final Consumer<String> log) {
+        final ProvenAdmission admission, final Counters counters, final ContextLimits contextLimits,
+        final Consumer<String> log) {
         this.log = log;
         this.contextLimits = contextLimits;
         this.counters = counters;
-        this.idle = idle ? new IdleProcesses(new ProcessCpuTime()::readNs, new ProcDriverThreads(),
-            this::tellIdle) : null;
+        idle = new IdleProcesses(new ProcessCpuTime()::readNs, new ProcDriverThreads(), this::tellIdle);
         this.dispatcher = dispatcher;
         this.background = background;
         this.watchdog = watchdog;
@@ -105,9 +102,7 @@ final class Supervisor {
             dispatcher.submit(() -> counters.set(Counter.FOREIGN_DESCRIPTORS, foreign));
         }
         followCgroups(nowNs);
-        if (idle != null) {
-            idle.look(knownProcesses);
-        }
+        idle.look(knownProcesses);
         watchdog.keep();
     }
 

@@ -38,20 +38,6 @@ class DecisionApplierTest {
     }
 
     @Test
-    void shouldDisableIdleContextsLastOnlyIfTheBeginDoesNotWait() {
-        final TaskEntry idle = rig.task(1, 10);
-        final TaskEntry high = rig.task(2, 20);
-        rig.desired.idle(0, idle.contextId, true);
-        rig.begin(high, 1, false);
-        assertTrue(rig.enforcer.off().contains(idle.contextId));
-        assertEquals(List.of(idle.contextId), rig.enforcer.following());
-        rig.end(high, 1);
-        rig.begin(high, 2, true);
-        assertTrue(rig.enforcer.off().contains(idle.contextId));
-        assertEquals(List.of(), rig.enforcer.following());
-    }
-
-    @Test
     void shouldDoNothingTwice() {
         final TaskEntry task = rig.task(1, 10);
         rig.begin(task, 5, true);

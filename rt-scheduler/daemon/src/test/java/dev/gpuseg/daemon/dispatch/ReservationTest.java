@@ -51,7 +51,7 @@ class ReservationTest {
         reservation.follow();
         desired.commit();
         final boolean[] off = new boolean[CONTEXTS];
-        desired.snapshot(off, new boolean[CONTEXTS]);
+        desired.snapshot(off);
         return IntStream.rangeClosed(LOW, BYSTANDER).filter(c -> off[c]).boxed().toList();
     }
 

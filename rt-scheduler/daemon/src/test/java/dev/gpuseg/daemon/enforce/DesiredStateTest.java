@@ -50,8 +50,7 @@ class DesiredStateTest {
         private static void follow(final DesiredState state) {
             ThreadControl.realTime(PRIORITY);
             final boolean[] off = new boolean[3];
-            final boolean[] follow = new boolean[3];
-            while (state.snapshot(off, follow) < 2L * CHANGES) {
+            while (state.snapshot(off) < 2L * CHANGES) {
                 if (off[1] != off[2]) {
                     Runtime.getRuntime().halt(HALF);
                 }

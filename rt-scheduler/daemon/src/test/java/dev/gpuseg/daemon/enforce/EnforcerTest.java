@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.core.Reconciler;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.LaunchHold;
@@ -212,28 +211,6 @@ class EnforcerTest {
         settle();
         assertEquals(List.of("-2-3 held 2", "+2+3 held 2"), device.calls);
         assertEquals(0, held.count());
-    }
-
-    @Test
-    void shouldEnforceWithoutContextsThatHadNoWorkAndDisableThemLater() {
-        enforcer.desired().idle(2, true);
-        final long version = want(1, 2);
-        settle();
-        assertEquals(List.of("-1 held 1"), device.calls);
-        assertEquals(version, enforcer.enforcedVersion());
-        assertFalse(enforcer.isIdle());
-        nowNs += Reconciler.FOLLOW_NS;
-        settle();
-        assertEquals(List.of("-1 held 1", "-2 held 2"), device.calls);
-        assertTrue(enforcer.isIdle());
-        want();
-        settle();
-        device.calls.clear();
-        want(2);
-        settle();
-        want();
-        settle();
-        assertEquals(List.of(), device.calls, "the segment was short");
     }
 
     @Test

@@ -35,16 +35,8 @@ public final class FakeEnforcement implements Enforcement {
     /** The contexts that an enforcer would disable now. */
     public List<Integer> off() {
         final boolean[] off = new boolean[contexts];
-        desired.snapshot(off, new boolean[contexts]);
+        desired.snapshot(off);
         return IntStream.range(1, contexts).filter(c -> off[c]).boxed().toList();
-    }
-
-    /** Those of them that it would disable after the others. */
-    public List<Integer> following() {
-        final boolean[] off = new boolean[contexts];
-        final boolean[] follow = new boolean[contexts];
-        desired.snapshot(off, follow);
-        return IntStream.range(1, contexts).filter(c -> off[c] && follow[c]).boxed().toList();
     }
 
     int kicks() {

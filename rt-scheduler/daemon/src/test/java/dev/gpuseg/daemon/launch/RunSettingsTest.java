@@ -87,7 +87,7 @@ class RunSettingsTest {
         final String inTheWay = Files.writeString(directory.resolve("file"), "") + "/below";
         final Map<String, String> bad = new LinkedHashMap<>();
         for (final String named : List.of("mechanism", "policy", "idle", "anticipate", "admission", "core-order",
-            "unmanaged", "idle-contexts", "observer", "nvidia-scope", "metrics")) {
+            "unmanaged", "observer", "nvidia-scope", "metrics")) {
             bad.put(named, "nope");
         }
         for (final String flag : List.of("hold-launches", "virtual-gpu", "optimistic", "keep-ready", "no-watchdog",

@@ -74,7 +74,7 @@ class SupervisorTest {
             IdleMode.SPIN);
         supervisor = new Supervisor(dispatcher, background, new WatchdogKeeper(null, () -> null, page -> { }),
             new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new Assigned()), new LiveModel(), null,
-            new Counters(), true, new ContextLimits(UserLimits.NONE, 0, line -> { }), said::add);
+            new Counters(), new ContextLimits(UserLimits.NONE, 0, line -> { }), said::add);
     }
 
     @AfterEach
@@ -158,7 +158,7 @@ class SupervisorTest {
             return new Dead();
         }, page -> { }), new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new Assigned()),
             new LiveModel(), null,
-            new Counters(), false, new ContextLimits(UserLimits.NONE, 0, line -> { }), said::add);
+            new Counters(), new ContextLimits(UserLimits.NONE, 0, line -> { }), said::add);
         keeping.look();
         keeping.look();
         assertEquals(List.of("started", "started"), watchdogs);

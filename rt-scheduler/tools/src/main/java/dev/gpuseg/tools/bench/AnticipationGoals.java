@@ -61,10 +61,6 @@ final class AnticipationGoals {
             cell(switching, SwitchScenario.BUSY_ANTICIPATED));
         idle(goals, "0.35 ms, not anticipated", cell(switching, SwitchScenario.BUSY_IDLE),
             cell(switching, SwitchScenario.BUSY_ONLY));
-        idle(goals, "0.35 ms, not anticipated, idle ones last", cell(switching, SwitchScenario.BUSY_IDLE_LAST),
-            cell(switching, SwitchScenario.BUSY_ONLY));
-        idle(goals, "nobody else, not anticipated, idle ones last", cell(switching, SwitchScenario.IDLE_ONLY_LAST),
-            cell(switching, SwitchScenario.NOBODY));
         final JsonNode disturbed = scenarios.path(DisturbScenario.NAME).path("cells");
         goals.add(atMost("a task stops, doubles its period or jitters: worst p99 of others / regular", OTHERS_P99,
             largest(disturbed, AnticipationGoals::worstOther)));

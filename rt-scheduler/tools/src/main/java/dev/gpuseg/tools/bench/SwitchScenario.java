@@ -20,11 +20,8 @@ import java.util.concurrent.TimeoutException;
  * measures that. An empty kernel shortly before the job ({@code touched}) moves the switch before the begin.
  */
 final class SwitchScenario implements GpuScenario {
-    static final String NOBODY = "daemon, nobody else";
-    static final String IDLE_ONLY_LAST = "daemon, 3 idle, not anticipated, idle ones last";
     static final String BUSY_ONLY = "busy, not anticipated";
     static final String BUSY_IDLE = "busy and 3 idle, not anticipated";
-    static final String BUSY_IDLE_LAST = "busy and 3 idle, idle ones last";
     static final String BUSY_ANTICIPATED = "busy, anticipated";
     static final String BUSY_TOUCHED = "busy, anticipated, touched by the library";
     static final String BUSY_IDLE_ANTICIPATED = "busy and 3 idle, anticipated";
@@ -41,7 +38,6 @@ final class SwitchScenario implements GpuScenario {
     private static final List<String> BY_LIBRARY = List.of("--phase-ms", "0", PeriodicJob.TOUCHES);
     private static final List<String> EARLY = List.of("--phase-ms", "0", "--hint-ms", "4");
     private static final List<String> OFF = List.of("--anticipate", "off");
-    private static final List<String> IDLE_LAST = List.of("--anticipate", "off", "--idle-contexts", "last");
     private static final List<String> DECLARED = List.of("--anticipate", "declared");
 
     /** Who else has a context. */
@@ -67,10 +63,9 @@ final class SwitchScenario implements GpuScenario {
 
     private static final List<Way> WAYS = List.of(
         new Way("alone, touched", "touched", GpuStrategy.NONE, Company.NOBODY, 0, null, TOUCHED),
-        new Way(NOBODY, "daemon", GpuStrategy.OPTIMISTIC, Company.NOBODY, 0, DECLARED, ON_GRID),
+        new Way("daemon, nobody else", "daemon", GpuStrategy.OPTIMISTIC, Company.NOBODY, 0, DECLARED, ON_GRID),
         new Way("daemon, 3 idle, not anticipated", "idle-off", GpuStrategy.OPTIMISTIC, Company.NOBODY, IDLE, OFF,
             ON_GRID),
-        new Way(IDLE_ONLY_LAST, "idle-last", GpuStrategy.OPTIMISTIC, Company.NOBODY, IDLE, IDLE_LAST, LONG_WARM),
         new Way("daemon, 3 idle, anticipated", "idle", GpuStrategy.OPTIMISTIC, Company.NOBODY, IDLE, DECLARED,
             ON_GRID),
         new Way("one works between, no daemon", "between", GpuStrategy.NONE, Company.BETWEEN, 0, null, ON_GRID),
@@ -81,7 +76,6 @@ final class SwitchScenario implements GpuScenario {
             DECLARED, ON_GRID),
         new Way(BUSY_ONLY, "busy-off", GpuStrategy.OPTIMISTIC, Company.BUSY, 0, OFF, LONG_WARM),
         new Way(BUSY_IDLE, "busy-idle-off", GpuStrategy.OPTIMISTIC, Company.BUSY, IDLE, OFF, LONG_WARM),
-        new Way(BUSY_IDLE_LAST, "busy-idle-last", GpuStrategy.OPTIMISTIC, Company.BUSY, IDLE, IDLE_LAST, LONG_WARM),
         new Way(BUSY_ANTICIPATED, "busy", GpuStrategy.OPTIMISTIC, Company.BUSY, 0, DECLARED, ON_GRID),
         new Way(BUSY_IDLE_ANTICIPATED, "busy-idle", GpuStrategy.OPTIMISTIC, Company.BUSY, IDLE, DECLARED,
             ON_GRID),
@@ -153,7 +147,7 @@ final class SwitchScenario implements GpuScenario {
         }
     }
 
-    /** Processes that the daemon takes for idle; it looks only if it disables them last. */
+    /** Processes that the daemon takes for idle. */
     private static int knownIdle(final JsonNode status) {
         int count = 0;
         for (final JsonNode context : status.path("gpus").path(0).path("contexts")) {
