@@ -325,15 +325,11 @@ public final class HtmlReport {
             + "analyses, by deadline; nothing else of higher priority runs there.");
         final boolean gate = report.sections().stream()
             .anyMatch(s -> s.analysis().description().model() == Model.GATED_WINDOWS);
-        final boolean ranks = report.sections().stream()
-            .anyMatch(s -> s.analysis().description().model().hasGpuPriorities());
         lines.add("Only the listed tasks use the GPUs. Every other process counts as best effort, and the daemon "
             + "disables its contexts while a real-time segment runs."
             + (gate ? " (A gate, <code>gate-*</code>, disables no context: there no other process uses the GPUs.)"
             : ""));
-        lines.add("A real-time task uses its GPU only inside its segments."
-            + (ranks ? " (For <code>gcaps-*</code>: <code>gpuseg run --no-keep-ready</code> disables work outside of "
-            + "segments while a segment of another process runs.)" : ""));
+        lines.add("A real-time task uses its GPU only inside its segments.");
         lines.add("One change of the enabled contexts takes at most &epsilon;, including the switch on the GPU. The "
             + "daemon runs one change at a time for each GPU. A change can disable some contexts and enable others: "
             + "&epsilon; must cover both, as <code>gpuseg calibrate</code> writes it (docs/window.md, section 7).");

@@ -211,8 +211,9 @@ public final class DispatcherJournal {
             + sharing.name().toLowerCase(Locale.ROOT) + " quantum " + quantumNs + " ns");
     }
 
-    void keepReady(final boolean keepReady) {
-        text(EventKind.POLICY, 0, 0, 0, 0, keepReady ? 1 : 0, 0, "keep ready " + keepReady);
+    /** Contexts of idle higher tasks stay enabled; earlier daemons could do otherwise. */
+    void keepsReady() {
+        text(EventKind.POLICY, 0, 0, 0, 0, 1, 0, "keep ready true");
     }
 
     void overrunAction(final TaskEntry task, final OverrunAction action) {

@@ -42,7 +42,6 @@ public final class PolicyControl {
     private final Set<Integer> groupsNamed = new TreeSet<>();
     private Sharing sharing = Sharing.TURNS;
     private long quantumNs = PolicySettings.QUANTUM_NS;
-    private boolean keepReady = true;
     private Anticipate anticipate = Anticipate.DECLARED;
     private int anticipationPpm = Anticipator.BUDGET_DEFAULT_PPM;
     private volatile boolean stopping;
@@ -71,7 +70,7 @@ public final class PolicyControl {
         this.shown = shown;
         this.anticipation = anticipation;
         anticipation.mode(anticipate);
-        scheduler.setKeepReady(keepReady, 0);
+        scheduler.setKeepReady(true, 0);
     }
 
     // ---- what can be done -----------------------------------------------------------------------------------------
@@ -127,7 +126,7 @@ public final class PolicyControl {
 
     /** Journals what a replay has to know before the first event: it begins with a scheduler that keeps none ready. */
     void started() {
-        journal.keepReady(keepReady);
+        journal.keepsReady();
         anticipation.started();
         journal.anticipate(anticipate, anticipationPpm);
     }
@@ -163,11 +162,6 @@ public final class PolicyControl {
             quantumNs = settings.quantumNs() == 0 ? usualNs : settings.quantumNs();
             scheduler.setSharing(sharing, quantumNs, clock.nowNs());
             journal.sharing(sharing, quantumNs);
-        }
-        if (settings.keepReady() != null) {
-            keepReady = settings.keepReady();
-            scheduler.setKeepReady(keepReady, clock.nowNs());
-            journal.keepReady(keepReady);
         }
         anticipate(settings.ahead());
         for (final PolicySettings.GroupRule rule : settings.groupRules()) {
@@ -378,7 +372,6 @@ public final class PolicyControl {
     /** The policy and its parameters, for a human; one line each. */
     public void describe(final Consumer<String> told) {
         told.accept("policy " + scheduler.policy().describe());
-        told.accept("keep ready " + keepReady);
         told.accept("anticipate " + anticipate.label() + ", budget " + anticipationPpm / PPM_PER_PERCENT
             + " % of best-effort time");
         told.accept("sharing " + sharing.name().toLowerCase(Locale.ROOT) + ", quantum " + Durations.format(quantumNs));

@@ -128,12 +128,6 @@ public final class RunCommand implements Callable<Integer> {
         description = "Let a begin return without waiting if no running segment can outrank its task (default: true).")
     private boolean optimistic;
 
-    @Option(names = "--keep-ready", negatable = true, fallbackValue = "true",
-        description = "Keep the contexts of idle higher-priority tasks enabled while a segment runs; their next begin "
-            + "then costs one driver call less. With --no-keep-ready they are disabled too, so that their work "
-            + "outside segments cannot disturb the running segment (default: true).")
-    private Boolean keepReady;
-
     @Option(names = "--anticipate", paramLabel = "off|declared|learned",
         description = "Disable lower work shortly before a real-time task is expected to begin: declared does so for "
             + "tasks that declare a period, learned also for those whose begins show one (default: declared).")
@@ -486,9 +480,6 @@ public final class RunCommand implements Callable<Integer> {
     /** The policy file, and what is said beside it; null if one of them is refused. */
     private PolicySettings shares(final PolicyReader reader, final OptionProblems problems) {
         final ObjectNode options = JsonNodeFactory.instance.objectNode();
-        if (keepReady != null) {
-            options.put("keep_ready", keepReady.booleanValue());
-        }
         if (anticipate != null && problems.in("--anticipate", () -> Anticipate.named(anticipate)) != null) {
             options.put("anticipate", anticipate);
         }

@@ -55,7 +55,7 @@ public final class PolicyReader {
     private static final Schema SETTINGS = new Schema("{policy: fp}", Schema.version(1), Schema.word(POLICY),
         Schema.choice("sharing", "turns", "timeslices"),
         Schema.duration("quantum", SegmentScheduler.QUANTUM_MIN_NS, SegmentScheduler.PERIOD_MAX_NS),
-        Schema.flag("keep_ready"), ANTICIPATE, Schema.integer("anticipation_budget", 0, PERCENT),
+        ANTICIPATE, Schema.integer("anticipation_budget", 0, PERCENT),
         Schema.list("tasks", 0, RULES_MAX, "rule for task", TASK),
         Schema.list("groups", 0, RULES_MAX, "rule for group", GROUP));
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -162,8 +162,7 @@ public final class PolicyReader {
         return new PolicySettings(policy,
             sharing == null ? quantumNs > 0 ? Sharing.TURNS : null
                 : sharing.equals("turns") ? Sharing.TURNS : Sharing.TIMESLICES,
-            quantumNs, given.has("keep_ready") ? Boolean.valueOf(given.flag("keep_ready", true)) : null,
-            new PolicySettings.Ahead(anticipate(given), (int) given.number("anticipation_budget",
+            quantumNs, new PolicySettings.Ahead(anticipate(given), (int) given.number("anticipation_budget",
                 PolicySettings.UNSAID)),
             tasks(given), groups(given), root.toJson().toString());
     }

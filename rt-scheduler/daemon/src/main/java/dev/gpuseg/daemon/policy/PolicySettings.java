@@ -26,7 +26,6 @@ import java.util.List;
  * windows: [{partition: 1, offset: 0ms, length: 40ms}, {partition: 2, offset: 50ms, length: 30ms}]
  * sharing: turns              # unequal weights by turns or by timeslices (default turns)
  * quantum: 10ms               # longest turn; with timeslices: the slice of a process of weight 100
- * keep_ready: false           # also disable the contexts of idle higher tasks while a segment runs (default true)
  * anticipate: declared        # disable lower work ahead of expected begins: off, declared (default) or learned
  * anticipation_budget: 5      # ... and for how much of its time best-effort work may stand still for it, percent
  * tasks: [{task: logger, weight: 400, cap: 25ms/100ms, overrun: suspend, anticipate: off}]
@@ -39,14 +38,13 @@ import java.util.List;
  * @param policy     null = as it is
  * @param sharing    null = as it is
  * @param quantumNs  0 = the usual one of the sharing
- * @param keepReady  null = as it is
  * @param ahead      about expected begins
  * @param taskRules  by name, in order
  * @param groupRules by number, in order
  * @param text       one line for the journal
  */
-public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Boolean keepReady,
-    Ahead ahead, List<TaskRule> taskRules, List<GroupRule> groupRules, String text) {
+public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Ahead ahead,
+    List<TaskRule> taskRules, List<GroupRule> groupRules, String text) {
 
     /** The longest turn that is usual: 10 ms. */
     public static final long QUANTUM_NS = 10_000_000;
@@ -56,7 +54,7 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Boo
     public static final int GROUP_MAX = 1024;
     /** Nothing is said. */
     public static final PolicySettings NONE =
-        new PolicySettings(null, null, 0, null, Ahead.UNSAID, List.of(), List.of(), "");
+        new PolicySettings(null, null, 0, Ahead.UNSAID, List.of(), List.of(), "");
 
     static final int UNSAID = -1;
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -78,14 +76,13 @@ public record PolicySettings(Policy policy, Sharing sharing, long quantumNs, Boo
      * @param policy     null = as it is
      * @param sharing    null = as it is
      * @param quantumNs  0 = the usual one of the sharing
-         * @param keepReady  null = as it is
      * @param taskRules  by name, in order
      * @param groupRules by number, in order
      * @param text       one line for the journal
      */
     public PolicySettings(final Policy policy, final Sharing sharing, final long quantumNs,
-        final Boolean keepReady, final List<TaskRule> taskRules, final List<GroupRule> groupRules, final String text) {
-        this(policy, sharing, quantumNs, keepReady, Ahead.UNSAID, taskRules, groupRules, text);
+        final List<TaskRule> taskRules, final List<GroupRule> groupRules, final String text) {
+        this(policy, sharing, quantumNs, Ahead.UNSAID, taskRules, groupRules, text);
     }
 
     /**

@@ -286,7 +286,7 @@ class ProvenAdmissionTest {
         assertEquals("gcaps-window-suspend", admission.status(true, 0).path("analysis").asText());
         assertTrue(admission.status(true, 0).path("proven").asBoolean());
         assertTrue(sound("classes", 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("gate"));
-        final PolicySettings wide = new PolicySettings(new HighestClassFirst(99), null, 0, null, List.of(),
+        final PolicySettings wide = new PolicySettings(new HighestClassFirst(99), null, 0, List.of(),
             List.of(), "");
         assertTrue(admission.refuseSettings(wide).contains("are in one class"));
     }
@@ -346,7 +346,7 @@ class ProvenAdmissionTest {
         assertTrue(guest.contains("has a boost (99)") && guest.contains("declare its times"), guest);
         assertTrue(admission.refuse(open(2, "guest", 20, 1), client(2, 0)).contains("no boost and"));
         assertTrue(admission.refusePriority(0, "b", 0, 0).contains("is best effort now"));
-        final PolicySettings edf = new PolicySettings(EarliestDeadlineFirst.INSTANCE, null, 0, null, List.of(),
+        final PolicySettings edf = new PolicySettings(EarliestDeadlineFirst.INSTANCE, null, 0, List.of(),
             List.of(), "");
         assertNull(admission.refuseSettings(edf), "edf-boost-suspend accepts them");
         final ProvenAdmission byDeadline = new ProvenAdmission(AdmissionSettings.of(AdmissionMode.ENFORCE,
@@ -397,7 +397,7 @@ class ProvenAdmissionTest {
     }
 
     private static PolicySettings policy(final Policy policy) {
-        return new PolicySettings(policy, null, 0, null, List.of(), List.of(), "");
+        return new PolicySettings(policy, null, 0, List.of(), List.of(), "");
     }
 
     @Test
@@ -463,7 +463,7 @@ class ProvenAdmissionTest {
     }
 
     private static PolicySettings rule(final String task, final OverrunAction action) {
-        return new PolicySettings(null, null, 0, null, List.of(new PolicySettings.TaskRule(task,
+        return new PolicySettings(null, null, 0, List.of(new PolicySettings.TaskRule(task,
             new PolicySettings.Share(0, -1, 0), action, -1, -1)), List.of(), "");
     }
 

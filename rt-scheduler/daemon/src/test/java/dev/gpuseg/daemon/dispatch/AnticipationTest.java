@@ -234,7 +234,7 @@ class AnticipationTest {
 
     @Test
     void shouldTellTheClientOfEachBeginThatIsAnticipatedAndOfNoOther() {
-        rig.policy.apply(new PolicySettings(null, null, 0, null, new PolicySettings.Ahead(null, 20), List.of(),
+        rig.policy.apply(new PolicySettings(null, null, 0, new PolicySettings.Ahead(null, 20), List.of(),
             List.of(), ""));
         final TaskEntry task = periodic(4, 40);
         play(task, BEGINS);
@@ -247,7 +247,7 @@ class AnticipationTest {
     @Test
     void shouldDisableLowerWorkAheadOfTheBeginsOfAPeriodicTask() {
         // here disabling takes no time, so that the GPU is kept free for the whole lead
-        rig.policy.apply(new PolicySettings(null, null, 0, null, new PolicySettings.Ahead(null, 20), List.of(),
+        rig.policy.apply(new PolicySettings(null, null, 0, new PolicySettings.Ahead(null, 20), List.of(),
             List.of(), ""));
         final TaskEntry task = periodic(4, 40);
         final long nextNs = play(task, BEGINS);
@@ -264,7 +264,7 @@ class AnticipationTest {
     @Test
     void shouldWaitForABeginThatIsLateNoLongerThanTheBudgetAllows() {
         // as above: of each begin the whole lead is spent
-        rig.policy.apply(new PolicySettings(null, null, 0, null, new PolicySettings.Ahead(null, 20), List.of(),
+        rig.policy.apply(new PolicySettings(null, null, 0, new PolicySettings.Ahead(null, 20), List.of(),
             List.of(), ""));
         final TaskEntry task = periodic(4, 40);
         final long stoppedNs = play(task, BEGINS);
@@ -280,7 +280,7 @@ class AnticipationTest {
 
     @Test
     void shouldAnticipateNothingWhereItIsSwitchedOff() {
-        rig.policy.apply(new PolicySettings(null, null, 0, null, new PolicySettings.Ahead(Anticipate.OFF, -1),
+        rig.policy.apply(new PolicySettings(null, null, 0, new PolicySettings.Ahead(Anticipate.OFF, -1),
             List.of(), List.of(), ""));
         final TaskEntry task = periodic(4, 40);
         play(task, BEGINS);
@@ -291,7 +291,7 @@ class AnticipationTest {
 
     @Test
     void shouldAnticipateATaskThatIsNamedAlthoughTheOthersAreNot() {
-        rig.policy.apply(new PolicySettings(null, null, 0, null, new PolicySettings.Ahead(Anticipate.OFF, -1),
+        rig.policy.apply(new PolicySettings(null, null, 0, new PolicySettings.Ahead(Anticipate.OFF, -1),
             List.of(new PolicySettings.TaskRule("periodic4", new PolicySettings.Share(0, -1, 0), null, -1, -1,
             Anticipate.DECLARED)), List.of(), ""));
         final TaskEntry task = periodic(4, 40);
@@ -302,7 +302,7 @@ class AnticipationTest {
 
     @Test
     void shouldCountBeginsForWhichThereIsNoBudget() {
-        rig.policy.apply(new PolicySettings(null, null, 0, null, new PolicySettings.Ahead(null, 0), List.of(),
+        rig.policy.apply(new PolicySettings(null, null, 0, new PolicySettings.Ahead(null, 0), List.of(),
             List.of(), ""));
         final TaskEntry task = periodic(4, 40);
         play(task, BEGINS);

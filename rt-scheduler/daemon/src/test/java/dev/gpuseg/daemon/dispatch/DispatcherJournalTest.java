@@ -66,7 +66,7 @@ class DispatcherJournalTest {
         calls.put("policy", j -> j.policy("fp"));
         calls.put("settings", j -> j.settings("{}"));
         calls.put("sharing", j -> j.sharing(Sharing.TURNS, 1));
-        calls.put("keepReady", j -> j.keepReady(true));
+        calls.put("keepsReady", DispatcherJournal::keepsReady);
         calls.put("overrunAction", j -> j.overrunAction(task, OverrunAction.NOTIFY));
         calls.put("weight", j -> j.weight(1, 100));
         calls.put("cap", j -> j.cap(1, 2, 3));
@@ -156,7 +156,7 @@ class DispatcherJournalTest {
     @Test
     void shouldTellWhetherAnythingWasWrittenSinceALook() {
         final long before = rig.journal.written();
-        rig.journal.keepReady(true);
+        rig.journal.keepsReady();
         assertEquals(before, rig.journal.written(), "text tells a replay nothing of the time");
         rig.journal.anticipation(Abi.ANTICIPATION_DUE, 0, null, 0, 0, 0);
         assertEquals(before, rig.journal.written(), "nor do expected begins");

@@ -52,7 +52,7 @@ class DrainAnticipationTest {
     }
 
     private void budget(final Anticipate anticipate, final int percent) {
-        rig.policy.apply(new PolicySettings(null, null, 0, null, new PolicySettings.Ahead(anticipate, percent),
+        rig.policy.apply(new PolicySettings(null, null, 0, new PolicySettings.Ahead(anticipate, percent),
             List.of(), List.of(), ""));
     }
 

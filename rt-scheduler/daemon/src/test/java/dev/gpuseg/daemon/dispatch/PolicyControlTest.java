@@ -27,16 +27,16 @@ class PolicyControlTest {
     private final PolicyControl control = rig.policy;
 
     private static PolicySettings sharing(final Sharing sharing, final long quantumNs) {
-        return new PolicySettings(null, sharing, quantumNs, null, List.of(), List.of(), "");
+        return new PolicySettings(null, sharing, quantumNs, List.of(), List.of(), "");
     }
 
     private static PolicySettings policy(final Policy policy) {
-        return new PolicySettings(policy, null, 0, null, List.of(), List.of(),
+        return new PolicySettings(policy, null, 0, List.of(), List.of(),
             "{\"policy\":\"" + policy.name() + "\"}");
     }
 
     private static PolicySettings rule(final String task, final int weight, final OverrunAction overrun) {
-        return new PolicySettings(null, null, 0, null, List.of(new PolicySettings.TaskRule(task,
+        return new PolicySettings(null, null, 0, List.of(new PolicySettings.TaskRule(task,
             new PolicySettings.Share(weight, -1, 0), overrun, -1, -1)), List.of(), "");
     }
 
@@ -141,7 +141,7 @@ class PolicyControlTest {
         assertEquals(2_000_000, rig.scheduler.quotaNs(7));
         control.setCap(7, 0, 10_000_000);
         assertEquals("group 7 no cap", rig.events.last().text());
-        control.apply(new PolicySettings(null, null, 0, null, List.of(),
+        control.apply(new PolicySettings(null, null, 0, List.of(),
             List.of(new PolicySettings.GroupRule(6, new PolicySettings.Share(40, -1, 0))), ""));
         assertTrue(lines().contains("group 6 weight 40"), lines().toString());
     }
@@ -188,10 +188,8 @@ class PolicyControlTest {
             "anticipate declared, budget 50000 ppm"), rig.events.texts());
         assertEquals(1, rig.events.events.get(0).arg0());
         rig.events.events.clear();
-        control.apply(new PolicySettings(null, null, 0, false, List.of(), List.of(), "what was said"));
-        assertEquals(List.of("keep ready false",
-            "settings what was said"), rig.events.texts());
-        assertTrue(lines().contains("keep ready false"));
+        control.apply(new PolicySettings(null, null, 0, List.of(), List.of(), "what was said"));
+        assertEquals(List.of("settings what was said"), rig.events.texts());
         assertTrue(lines().contains("anticipate declared, budget 5 % of best-effort time"));
     }
 

@@ -90,7 +90,7 @@ class RunSettingsTest {
             "unmanaged", "observer", "nvidia-scope", "metrics")) {
             bad.put(named, "nope");
         }
-        for (final String flag : List.of("hold-launches", "virtual-gpu", "optimistic", "keep-ready", "no-watchdog",
+        for (final String flag : List.of("hold-launches", "virtual-gpu", "optimistic", "no-watchdog",
             "lock-memory", "warm-up")) {
             bad.put(flag, "perhaps");
         }

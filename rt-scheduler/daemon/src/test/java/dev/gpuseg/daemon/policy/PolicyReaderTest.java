@@ -2,7 +2,6 @@
 package dev.gpuseg.daemon.policy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -51,7 +50,7 @@ class PolicyReaderTest {
         "sharing: often                   | p.yaml:1:10: sharing is 'often'; write turns or timeslices",
         "quantum: 10                      | p.yaml:1:10: quantum is the bare number 10; a duration needs a unit",
         "quantum: 20s                     | p.yaml:1:10: quantum is '20s'; it must be 100us..10s",
-        "keep_ready: often                | p.yaml:1:13: keep_ready is 'often'; write true or false",
+        "keep_ready: true                 | p.yaml:1:1: the policy file: unknown key 'keep_ready'",
         "frame: 10ms                      | frame is given without policy; add policy: partitions",
         "class_width: 3                   | class_width is given without policy; add policy: classes",
         "policy: fp\\nclass_width: 3      | p.yaml:2:14: class_width is no parameter of policy fp; remove it",
@@ -87,7 +86,6 @@ class PolicyReaderTest {
             + "groups: [{group: 7, cap: none}]\n"));
         assertEquals("partitions (frame 100000000 ns, inside classes)", read.policy().describe());
         assertEquals(Sharing.TIMESLICES, read.sharing());
-        assertNull(read.keepReady());
         final PolicySettings.TaskRule task = read.taskRules().get(0);
         assertEquals(new PolicySettings.TaskRule("a", new PolicySettings.Share(300, 25_000_000, 100_000_000),
             OverrunAction.SUSPEND, 3, 2_000_000), task);

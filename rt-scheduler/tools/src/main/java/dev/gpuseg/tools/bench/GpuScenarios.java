@@ -42,7 +42,7 @@ public final class GpuScenarios {
         final List<GpuStrategy> strategies) {
         return List.of(
             new LoadScenario("long", kernelMs, otherMs, others,
-                strategies.stream().filter(s -> s != GpuStrategy.ALL_OFF && s != GpuStrategy.HELD).toList()),
+                strategies.stream().filter(s -> s != GpuStrategy.HELD).toList()),
             new LoadScenario("short", SHORT_MS, SHORT_OTHER_MS, List.of(SHORT_OTHERS),
                 strategies.stream().filter(SHORT_STRATEGIES::contains).toList()),
             new LevelsScenario(), new BurstScenario(),

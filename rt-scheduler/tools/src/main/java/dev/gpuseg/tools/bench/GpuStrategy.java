@@ -25,8 +25,6 @@ public enum GpuStrategy {
     OPTIMISTIC_SLICE("interrupt+slice, optimistic", "segment", List.of(), "--slice-us", "1000000"),
     /** The begin is announced 2 ms ahead. */
     HINT("interrupt, hint 2 ms ahead", "segment", List.of(), "--hint-ms", "2"),
-    /** Contexts of idle higher tasks are disabled too; makes a difference only with two levels. */
-    ALL_OFF("interrupt, all others off", "segment", List.of("--no-keep-ready")),
     /** The program knows nothing of gpuseg: {@code gpuseg exec} finds its segments. */
     EXEC("under exec", "none", List.of()),
     /** The same where the launches of the others are held, who are under {@code exec} too: scenarios of PyTorch. */

@@ -25,7 +25,7 @@ final class LevelsScenario implements GpuScenario {
     private static final int MANY_JOBS = 100_000;
     private static final int LIMIT_S = 60;
     private static final List<GpuStrategy> STRATEGIES =
-        List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.ALL_OFF);
+        List.of(GpuStrategy.NONE, GpuStrategy.OPTIMISTIC, GpuStrategy.BLOCKING);
     private static final ObjectMapper JSON = new ObjectMapper();
 
     @Override

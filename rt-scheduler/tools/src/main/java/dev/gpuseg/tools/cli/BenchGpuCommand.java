@@ -76,7 +76,7 @@ final class BenchGpuCommand implements Callable<Integer> {
             + "OPTIMISTIC_SLICE, which gains nothing over OPTIMISTIC, and HELD).")
     private List<GpuStrategy> strategies = List.of(GpuStrategy.NONE, GpuStrategy.SLICE, GpuStrategy.SLICES,
         GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
-        GpuStrategy.HINT, GpuStrategy.ALL_OFF, GpuStrategy.EXEC);
+        GpuStrategy.HINT, GpuStrategy.EXEC);
 
     @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
         description = "The strategy that is compared with the goals (default: ${DEFAULT-VALUE}).")

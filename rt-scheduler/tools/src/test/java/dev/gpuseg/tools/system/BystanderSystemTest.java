@@ -86,10 +86,4 @@ class BystanderSystemTest {
         final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(rig.directory().journal()));
         assertTrue(replayed.agrees(), replayed.toString());
     }
-
-    @Test
-    void shouldTakeOffEverybodyElseWhereContextsAreNotKeptReady() throws Exception {
-        rig.realTime("--no-keep-ready");
-        assertTrue(bursts(70) > 0);
-    }
 }
