@@ -112,6 +112,28 @@ public final class Anticipator {
 
     private enum Phase { IDLE, PLANNED, OPEN, REFUSED }
 
+    /** Why a begin is expected. All sources lead to {@link #plan}; none but a begin or a hint replaces a hint. */
+    private enum Source {
+        /** The begins so far, and the period. */
+        FORECAST(true, true),
+        /** The end of another task's segment. */
+        CHAIN(true, true),
+        /** Most begins follow the end before at once. */
+        FOLLOW_UP(true, false),
+        /** The program announced it. */
+        HINT(false, false);
+
+        /** The budget pays for the time that the GPU is kept free; else the share of the task's account. */
+        private final boolean onBudget;
+        /** Whether the begin comes says how good the forecasts are. */
+        private final boolean isForecast;
+
+        Source(final boolean onBudget, final boolean isForecast) {
+            this.onBudget = onBudget;
+            this.isForecast = isForecast;
+        }
+    }
+
     private final SegmentScheduler scheduler;
     private final Sink sink;
     private final Reservation[] reservations;
@@ -133,16 +155,13 @@ public final class Anticipator {
     private final boolean[] isForecastable;
     private final BeginForecast[] forecasts;
     private final ChainForecast[] chains;
-    /** The begin is expected after the end of another task's segment. */
-    private final boolean[] isChained;
     /** The task after whose ends this one begins, and the list of those that follow a task; NONE ends it. */
     private final int[] follows;
     private final int[] firstFollower;
     private final int[] nextFollower;
     private final Phase[] phase;
-    private final boolean[] announced;
-    /** The begin is expected because most follow the end before at once. */
-    private final boolean[] followsUp;
+    /** Of the begin that is expected; of no meaning while none is. */
+    private final Source[] source;
     /** From the end of a segment to the next begin of its task. */
     private final SortedWindow[] gaps;
     /** When the newest segment ended, 0 if one is begun or none was. */
@@ -171,7 +190,7 @@ public final class Anticipator {
     /** Since when the reservation in force is. */
     private final long[] reservedSinceNs;
     private final int[] heldFor;
-    private final boolean[] heldAnnounced;
+    private final Source[] heldSource;
     /** How late the newest reservation was; part of the cost, so that the next one is earlier. */
     private final long[] lateNs;
     private final KeptFreeBudget[] budgets;
@@ -217,7 +236,6 @@ public final class Anticipator {
         isForecastable = new boolean[size];
         forecasts = new BeginForecast[size];
         chains = new ChainForecast[size];
-        isChained = new boolean[size];
         follows = new int[size];
         firstFollower = new int[size];
         nextFollower = new int[size];
@@ -225,8 +243,8 @@ public final class Anticipator {
         Arrays.fill(firstFollower, NONE);
         phase = new Phase[size];
         Arrays.fill(phase, Phase.IDLE);
-        announced = new boolean[size];
-        followsUp = new boolean[size];
+        source = new Source[size];
+        Arrays.fill(source, Source.FORECAST);
         gaps = new SortedWindow[size];
         endedNs = new long[size];
         expectedNs = new long[size];
@@ -248,7 +266,7 @@ public final class Anticipator {
         notAhead = new int[gpus];
         reservedSinceNs = new long[gpus];
         heldFor = new int[gpus];
-        heldAnnounced = new boolean[gpus];
+        heldSource = new Source[gpus];
         lateNs = new long[gpus];
         disabledLast = new int[gpus];
         Arrays.fill(disabledLast, 1);
@@ -407,7 +425,7 @@ public final class Anticipator {
         missPermille[t] = 0;
         level[t] = 0;
         losses[t].reset();
-        if (!announced[t] && phase[t] == Phase.PLANNED) {
+        if (source[t] != Source.HINT && phase[t] == Phase.PLANNED) {
             phase[t] = Phase.IDLE;
             timers.set(t, NEVER);
         }
@@ -430,9 +448,7 @@ public final class Anticipator {
     private void drop(final int t, final long nowNs) {
         final int gpu = gpuOf[t];
         phase[t] = Phase.IDLE;
-        announced[t] = false;
-        followsUp[t] = false;
-        isChained[t] = false;
+        source[t] = Source.FORECAST;
         timers.set(t, NEVER);
         if (reservedFor[gpu] == t) {
             choose(gpu, nowNs);
@@ -455,8 +471,7 @@ public final class Anticipator {
         }
         drop(taskId, nowNs);
         final long leadNs = costs[gpuOf[taskId]].statedNs(Math.max(1, scheduler.disabledBy(taskId)));
-        announced[taskId] = true;
-        plan(taskId, atNs, leadNs, atNs + Math.max(leadNs, LATE_MIN_NS), nowNs);
+        plan(taskId, Source.HINT, atNs, leadNs, atNs + Math.max(leadNs, LATE_MIN_NS), nowNs);
     }
 
     /**
@@ -468,7 +483,7 @@ public final class Anticipator {
      */
     public void begin(final int taskId, final long nowNs) {
         if (isOpen[taskId] && phase[taskId] != Phase.IDLE) {
-            if (!announced[taskId] && !followsUp[taskId]) {
+            if (source[taskId].isForecast) {
                 missPermille[taskId] -= missPermille[taskId] >> MISS_SHIFT;
             }
             overtake(taskId, nowNs);
@@ -539,7 +554,7 @@ public final class Anticipator {
     private void followUp(final int t, final long nowNs) {
         final int gpu = gpuOf[t];
         final int contexts = scheduler.disabledBy(t);
-        if (!isLearned(t) || announced[t] || contexts <= 0 || scheduler.isSpent(t)
+        if (!isLearned(t) || source[t] == Source.HINT || contexts <= 0 || scheduler.isSpent(t)
             || gaps[t].size() < GAPS_MIN) {
             return;
         }
@@ -548,10 +563,10 @@ public final class Anticipator {
             return;
         }
         drop(t, nowNs);
-        followsUp[t] = true;
         losses[t].expect(0);   // what it costs says nothing about forecasts
         final long usualNs = gaps[t].quantile(HALF);
-        plan(t, nowNs + usualNs, usualNs, nowNs + holdNs + (holdNs >> SLACK_SHIFT) + GRACE_MIN_NS, nowNs);
+        plan(t, Source.FOLLOW_UP, nowNs + usualNs, usualNs, nowNs + holdNs + (holdNs >> SLACK_SHIFT) + GRACE_MIN_NS,
+            nowNs);
         expect(t, nowNs);
     }
 
@@ -618,13 +633,12 @@ public final class Anticipator {
 
     /** The predecessor of a task ended. */
     private void chain(final int t, final long endNs) {
-        if (!Priority.isRealTime(rank[t]) || announced[t] || phase[t] == Phase.OPEN
+        if (!Priority.isRealTime(rank[t]) || source[t] == Source.HINT || phase[t] == Phase.OPEN
             || scheduler.state(t) != SegmentState.IDLE || !isByChain(t)) {
             return;
         }
         drop(t, endNs);
-        planBy(t, endNs, chains[t].delays(), chains[t].periodNs(), endNs);
-        isChained[t] = phase[t] != Phase.IDLE;
+        planBy(t, Source.CHAIN, endNs, chains[t].delays(), chains[t].periodNs(), endNs);
     }
 
     /** Begins that are due before the others would be enabled. */
@@ -632,7 +646,7 @@ public final class Anticipator {
         final int[] list = tasksOf[gpu];
         for (int i = 0; i < taskCount[gpu]; i++) {
             final int t = list[i];
-            if (phase[t] == Phase.PLANNED && expectedNs[t] != NEVER && !announced[t]
+            if (phase[t] == Phase.PLANNED && expectedNs[t] != NEVER && source[t] != Source.HINT
                 && fromNs[t] - nowNs <= costs[gpu].meanNs(Math.max(1, scheduler.disabledBy(t)))) {
                 expect(t, nowNs);
             }
@@ -667,7 +681,7 @@ public final class Anticipator {
     private void keepFree(final int gpu, final long sinceNs) {
         freeSinceNs[gpu] = sinceNs;
         heldFor[gpu] = reservedFor[gpu];
-        heldAnnounced[gpu] = announced[reservedFor[gpu]];
+        heldSource[gpu] = source[reservedFor[gpu]];
     }
 
     /**
@@ -739,7 +753,9 @@ public final class Anticipator {
 
     // ---- steps -----------------------------------------------------------------------------------------------------
 
-    private void plan(final int t, final long atNs, final long leadNs, final long lastNs, final long nowNs) {
+    private void plan(final int t, final Source of, final long atNs, final long leadNs, final long lastNs,
+        final long nowNs) {
+        source[t] = of;
         phase[t] = Phase.PLANNED;
         expectedNs[t] = atNs;
         fromNs[t] = Math.max(nowNs, atNs - leadNs);
@@ -754,19 +770,20 @@ public final class Anticipator {
         }
         final BeginForecast forecast = forecasts[t];
         if (forecast.isReady()) {
-            planBy(t, forecast.expectedNs(), forecast.errors(), forecast.periodNs(), nowNs);
+            planBy(t, Source.FORECAST, forecast.expectedNs(), forecast.errors(), forecast.periodNs(), nowNs);
         }
     }
 
     /**
      * Plans a begin that is expected at a time plus one of the newest errors.
      *
+     * @param of       why it is expected
      * @param expected without any error, ns
      * @param errors   by how much the newest begins came later
      * @param periodNs usual distance of begins
      */
-    private void planBy(final int t, final long expected, final SortedWindow errors, final long periodNs,
-        final long nowNs) {
+    private void planBy(final int t, final Source of, final long expected, final SortedWindow errors,
+        final long periodNs, final long nowNs) {
         final int gpu = gpuOf[t];
         losses[t].settle();
         final int contexts = scheduler.mayReserve(gpu) && !scheduler.isSpent(t) ? scheduler.disabledBy(t) : 0;
@@ -796,7 +813,7 @@ public final class Anticipator {
                 budget.claim(t, needPpm, periodNs, nowNs);
             }
         }
-        plan(t, expected + earliestNs, costNs, expected + latestNs + graceNs, nowNs);
+        plan(t, of, expected + earliestNs, costNs, expected + latestNs + graceNs, nowNs);
         if (!fits) {
             level[t] = LEVELS.length;
             losses[t].refuse();
@@ -808,7 +825,7 @@ public final class Anticipator {
     private void expect(final int t, final long nowNs) {
         final int gpu = gpuOf[t];
         timers.set(t, Math.max(untilNs[t], nowNs + 1));
-        if (!announced[t] && (expectedNs[t] == NEVER || !budgets[gpu].isLeft(t, nowNs))) {
+        if (source[t].onBudget && (expectedNs[t] == NEVER || !budgets[gpu].isLeft(t, nowNs))) {
             phase[t] = Phase.REFUSED;
             sink.onOverBudget(gpu, t);
             return;
@@ -824,19 +841,17 @@ public final class Anticipator {
     private void overdue(final int t, final long nowNs) {
         final int gpu = gpuOf[t];
         final boolean wasReserved = reservedFor[gpu] == t;
-        final boolean wasAnnounced = announced[t];
-        final boolean isForecast = !wasAnnounced && !followsUp[t];
-        final boolean wasChained = isChained[t];
+        final Source of = source[t];
         if (wasReserved) {
-            sink.onWasted(gpu, t, wasAnnounced);
+            sink.onWasted(gpu, t, of == Source.HINT);
             // after a segment the others would have been enabled once, as they are now
-            charge(gpu, nowNs, freeSinceNs[gpu] == NEVER || followsUp[t] ? 0
+            charge(gpu, nowNs, freeSinceNs[gpu] == NEVER || of == Source.FOLLOW_UP ? 0
                 : costs[gpu].meanNs(Math.max(1, scheduler.disabledBy(t))));
         }
         drop(t, nowNs);
-        if (isForecast) {
+        if (of.isForecast) {
             missPermille[t] += (SortedWindow.PERMILLE - missPermille[t]) >> MISS_SHIFT;
-            if (wasChained) {
+            if (of == Source.CHAIN) {
                 chains[t].missed();
                 link(t);
             } else {
@@ -869,7 +884,8 @@ public final class Anticipator {
             if (wasFree) {
                 keepFree(gpu, nowNs);
             }
-            sink.onAnticipated(gpu, best, expectedNs[best], expectedNs[best] - fromNs[best], announced[best]);
+            sink.onAnticipated(gpu, best, expectedNs[best], expectedNs[best] - fromNs[best],
+                source[best] == Source.HINT);
         }
     }
 
@@ -889,11 +905,11 @@ public final class Anticipator {
         final long lossNs = Math.max(0, nowNs - freeSinceNs[gpu]) + inVainNs;
         freeSinceNs[gpu] = NEVER;
         if (lossNs > 0) {
-            if (heldAnnounced[gpu]) {
-                scheduler.keptFree(t, lossNs, nowNs);
-            } else {
+            if (heldSource[gpu].onBudget) {
                 budgets[gpu].spend(t, lossNs, nowNs);
                 losses[t].spend(lossNs);
+            } else {
+                scheduler.keptFree(t, lossNs, nowNs);
             }
             sink.onKeptFree(gpu, t, lossNs);
         }

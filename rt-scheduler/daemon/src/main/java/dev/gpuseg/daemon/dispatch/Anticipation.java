@@ -241,11 +241,6 @@ final class Anticipation implements Anticipator.Sink {
         }
     }
 
-    /** Whether a GPU is kept free for an expected begin, or is about to be. */
-    boolean isReserved(final int gpu) {
-        return anticipator.isReserved(gpu);
-    }
-
     /**
      * The enforcer of a GPU may have come further.
      *

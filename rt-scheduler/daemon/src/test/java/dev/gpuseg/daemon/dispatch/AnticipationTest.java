@@ -198,7 +198,7 @@ class AnticipationTest {
         rig.enforcer.enforce(rig.clock.nowNs());
         rig.decisions.settle();
         assertEquals(0, toldExpected(middle));
-        assertTrue(rig.anticipation.isReserved(0), "it is anticipated nevertheless");
+        assertEquals(List.of(1), off(), "it is anticipated nevertheless");
     }
 
     @Test
