@@ -16,11 +16,7 @@ public enum Anticipate {
         this.label = label;
     }
 
-    /**
-     * The name in files and on the command line.
-     *
-     * @return off, declared or learned
-     */
+    /** The name in files and on the command line; off, declared or learned. */
     public String label() {
         return label;
     }

@@ -704,11 +704,7 @@ public final class Anticipator {
         return isReserved(gpu) ? reservedFor[gpu] : NONE;
     }
 
-    /**
-     * When {@link #onTimer} has something to do.
-     *
-     * @return ns, {@link Long#MAX_VALUE} if nothing is expected
-     */
+    /** When {@link #onTimer} has something to do; ns, {@link Long#MAX_VALUE} if nothing is expected. */
     public long nextNs() {
         return timers.nextNs();
     }

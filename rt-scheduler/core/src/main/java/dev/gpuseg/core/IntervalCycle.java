@@ -35,11 +35,7 @@ final class IntervalCycle {
         errors.clear();
     }
 
-    /**
-     * A begin followed the one before.
-     *
-     * @return whether it came as the cycle says
-     */
+    /** Takes a begin that followed the one before; true if it came as the cycle says. */
     boolean add(final long ns) {
         if (length == 0) {
             push(ns);

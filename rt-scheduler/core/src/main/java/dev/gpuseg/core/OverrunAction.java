@@ -21,11 +21,7 @@ public enum OverrunAction {
         this.label = label;
     }
 
-    /**
-     * The name in files and on the command line.
-     *
-     * @return notify, demote, suspend or skip-next
-     */
+    /** The name in files and on the command line; notify, demote, suspend or skip-next. */
     public String label() {
         return label;
     }

@@ -14,11 +14,7 @@ import java.util.Set;
  * policy's business.
  */
 public interface Policy {
-    /**
-     * The name used on the command line and in journals.
-     *
-     * @return a short constant name, such as {@code fp}
-     */
+    /** The name used on the command line and in journals; a short constant name, such as {@code fp}. */
     String name();
 
     /**
@@ -149,20 +145,12 @@ public interface Policy {
         return this;
     }
 
-    /**
-     * The table of windows that {@link #isOpen} answers from.
-     *
-     * @return the table, empty if there is none
-     */
+    /** The table of windows that {@link #isOpen} answers from; empty if there is none. */
     default Optional<TimePartitions> timetable() {
         return Optional.empty();
     }
 
-    /**
-     * Name and parameters, for people.
-     *
-     * @return one line, such as {@code partitions (frame 100000000 ns, inside fp)}
-     */
+    /** Name and parameters, for people; one line, such as {@code partitions (frame 100000000 ns, inside fp)}. */
     default String describe() {
         return name();
     }

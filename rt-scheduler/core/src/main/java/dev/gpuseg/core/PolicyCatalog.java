@@ -93,20 +93,12 @@ public final class PolicyCatalog {
             arguments.durationNs("phase"), arguments.durationNs("guard"), arguments.flag("lend_idle"), windows);
     }
 
-    /**
-     * The policies that come with the program.
-     *
-     * @return the catalogue
-     */
+    /** The policies that come with the program. */
     public static PolicyCatalog builtIn() {
         return BUILT_IN;
     }
 
-    /**
-     * The policy where nobody names one: the first row.
-     *
-     * @return the policy with its defaults
-     */
+    /** The policy where nobody names one: the first row, with its defaults. */
     public Policy standard() {
         return create(rows.get(0).name());
     }
@@ -121,20 +113,12 @@ public final class PolicyCatalog {
             .name());
     }
 
-    /**
-     * All rows, in the order of help texts.
-     *
-     * @return an immutable list
-     */
+    /** All rows, in the order of help texts; an immutable list. */
     public List<PolicyDescription> all() {
         return rows;
     }
 
-    /**
-     * The names, as a sentence lists them.
-     *
-     * @return such as {@code fp, edf, classes, rr or partitions}
-     */
+    /** The names, as a sentence lists them, such as {@code fp, edf, classes, rr or partitions}. */
     public String names() {
         return names(rows);
     }

@@ -56,11 +56,7 @@ public record PolicyDescription(String name, String summary, List<PolicyParamete
             arguments -> policy);
     }
 
-    /**
-     * Whether it can be made without arguments.
-     *
-     * @return true if every parameter has a default
-     */
+    /** Whether every parameter has a default, so that it can be made without arguments. */
     public boolean hasDefaults() {
         return parameters.stream().noneMatch(PolicyParameter::isRequired);
     }

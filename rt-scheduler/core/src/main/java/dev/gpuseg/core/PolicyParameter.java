@@ -109,20 +109,12 @@ public record PolicyParameter(String name, Kind kind, long min, long max, Object
         return new PolicyParameter(name, Kind.LIST, min, max, null, description, List.of(fields));
     }
 
-    /**
-     * Whether it must be given.
-     *
-     * @return true if it has no default
-     */
+    /** Whether it must be given; true if it has no default. */
     public boolean isRequired() {
         return defaultValue == null;
     }
 
-    /**
-     * The unit of its values inside the program.
-     *
-     * @return {@code ns} for durations, empty for the others
-     */
+    /** The unit of its values inside the program; {@code ns} for durations, empty for the others. */
     public String unit() {
         return kind == Kind.DURATION ? "ns" : "";
     }

@@ -63,11 +63,7 @@ public final class Reservation {
         return contextId != NONE;
     }
 
-    /**
-     * Whether the GPU is kept free.
-     *
-     * @return as the target was told last
-     */
+    /** Whether the GPU is kept free; as the target was told last. */
     public boolean isInForce() {
         return inForceFor != NONE;
     }
@@ -88,11 +84,7 @@ public final class Reservation {
         contextId = NONE;
     }
 
-    /**
-     * Follows what was decided.
-     *
-     * @return whether the target was told something
-     */
+    /** Follows what was decided; true if the target was told something. */
     public boolean follow() {
         final int wanted = isActive() && scheduler.mayReserve(gpu)
             && !scheduler.isRealTime(scheduler.runningTask(gpu)) ? contextId : NONE;

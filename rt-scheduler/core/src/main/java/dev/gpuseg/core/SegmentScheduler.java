@@ -952,11 +952,7 @@ public final class SegmentScheduler {
         return arbiter.begunCount(gpu);
     }
 
-    /**
-     * The policy that decides now.
-     *
-     * @return the policy
-     */
+    /** The policy that decides now. */
     public Policy policy() {
         return policy;
     }

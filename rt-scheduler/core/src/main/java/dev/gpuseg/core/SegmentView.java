@@ -44,20 +44,12 @@ public final class SegmentView {
         return this;
     }
 
-    /**
-     * The task.
-     *
-     * @return its id
-     */
+    /** The id of the task. */
     public int taskId() {
         return taskId;
     }
 
-    /**
-     * The context of the task.
-     *
-     * @return its id
-     */
+    /** The id of the task's context. */
     public int contextId() {
         return table.contextId[taskId];
     }
@@ -71,47 +63,27 @@ public final class SegmentView {
         return table.rank[taskId];
     }
 
-    /**
-     * Whether the segment is a real-time one.
-     *
-     * @return false for best effort
-     */
+    /** Whether the segment is a real-time one; false for best effort. */
     public boolean isRealTime() {
         return Priority.isRealTime(table.rank[taskId]);
     }
 
-    /**
-     * The time partition of the task.
-     *
-     * @return 0 = none
-     */
+    /** The time partition of the task; 0 = none. */
     public int partition() {
         return table.partition[taskId];
     }
 
-    /**
-     * When the job was released.
-     *
-     * @return ns of CLOCK_MONOTONIC
-     */
+    /** When the job was released; ns of CLOCK_MONOTONIC. */
     public long releaseNs() {
         return table.releaseNs[taskId];
     }
 
-    /**
-     * The absolute deadline.
-     *
-     * @return ns of CLOCK_MONOTONIC, {@link Long#MAX_VALUE} if there is none
-     */
+    /** The absolute deadline; ns of CLOCK_MONOTONIC, {@link Long#MAX_VALUE} if there is none. */
     public long deadlineNs() {
         return table.deadlineNs[taskId];
     }
 
-    /**
-     * When the segment began, by the caller's reading.
-     *
-     * @return ns of CLOCK_MONOTONIC
-     */
+    /** When the segment began, by the caller's reading; ns of CLOCK_MONOTONIC. */
     public long beginNs() {
         return table.beginNs[taskId];
     }

@@ -125,11 +125,7 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
             overrun, windowNs, partition, id);
     }
 
-    /**
-     * Whether the task is a real-time one.
-     *
-     * @return true if its priority is 1..99
-     */
+    /** Whether the task is a real-time one; true if its priority is 1..99. */
     public boolean isRealTime() {
         return Priority.isRealTime(priority);
     }

@@ -202,20 +202,12 @@ public final class TimePartitions implements Policy {
         return owner[pieceAt(inFrame(nowNs))];
     }
 
-    /**
-     * The length of the frame.
-     *
-     * @return ns
-     */
+    /** The length of the frame; ns. */
     public long frameNs() {
         return frameNs;
     }
 
-    /**
-     * The policy inside a window.
-     *
-     * @return fp, edf or classes
-     */
+    /** The policy inside a window; fp, edf or classes. */
     public Policy inner() {
         return inner;
     }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
-/**
- * The time slices that give best-effort groups their shares ({@link Sharing#TIMESLICES}).
- */
+/** The time slices that give best-effort groups their shares ({@link Sharing#TIMESLICES}). */
 final class TimeSlices {
     private static final long MIN_NS = 10_000;
 
