@@ -428,9 +428,7 @@ public final class ClientQueue implements AutoCloseable {
         return QueueCycle.open(template, ownDirectory.resolve(name), directory.resolve(name), number, uid);
     }
 
-    /**
-     * Ends a cycle under the queue's lock, as an appender of Chronicle's would. False: the lock is held, try later.
-     */
+    /** Ends a cycle under the queue's lock, as an appender of Chronicle's would; false if the lock is held. */
     private boolean end(final QueueCycle cycle) {
         cycle.setEnding();
         final UnsafeBuffer words = metadata.buffer();
@@ -549,11 +547,7 @@ public final class ClientQueue implements AutoCloseable {
         return (int) ((position - start) * 100L / (template.bytes() - start));
     }
 
-    /**
-     * Where the client appends.
-     *
-     * @return the queue's directory
-     */
+    /** Where the client appends; the queue's directory. */
     public Path directory() {
         return directory;
     }

@@ -197,20 +197,12 @@ public final class HeldFile implements AutoCloseable {
         }
     }
 
-    /**
-     * How many contexts are held.
-     *
-     * @return 0 .. {@code Abi.HELD_MAX}
-     */
+    /** How many contexts are held. 0 .. {@code Abi.HELD_MAX}. */
     public int count() {
         return count(Abi.HELD_DISABLED);
     }
 
-    /**
-     * How many contexts have changed time slices.
-     *
-     * @return 0 .. {@code Abi.HELD_MAX}
-     */
+    /** How many contexts have changed time slices. 0 .. {@code Abi.HELD_MAX}. */
     public int timeslices() {
         return count(Abi.HELD_TIMESLICE);
     }

@@ -158,30 +158,18 @@ public final class RecordValidator implements RecordCheck {
         return code;
     }
 
-    /**
-     * Why the last record was refused.
-     *
-     * @return one line with all values of the record
-     */
+    /** Why the last record was refused; one line with all values of the record. */
     @Override
     public String reason() {
         return reason;
     }
 
-    /**
-     * The last accepted sequence number.
-     *
-     * @return 0 = none yet
-     */
+    /** The last accepted sequence number; 0 = none yet. */
     public long lastSeq() {
         return lastSeq;
     }
 
-    /**
-     * Records skipped because their task was closed before they were read.
-     *
-     * @return count
-     */
+    /** Records skipped because their task was closed before they were read; count. */
     public long stale() {
         return stale;
     }

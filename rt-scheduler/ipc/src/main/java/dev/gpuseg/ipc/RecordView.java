@@ -18,83 +18,47 @@ public final class RecordView {
         return copy;
     }
 
-    /**
-     * What happened.
-     *
-     * @return {@code Abi.RECORD_*}
-     */
+    /** What happened; {@code Abi.RECORD_*}. */
     public int kind() {
         return copy.getShort(Abi.Record.KIND_OFFSET) & 0xffff;
     }
 
-    /**
-     * How it happened.
-     *
-     * @return bits of {@code Abi.FLAG_*}
-     */
+    /** How it happened; bits of {@code Abi.FLAG_*}. */
     public int flags() {
         return copy.getShort(Abi.Record.FLAGS_OFFSET) & 0xffff;
     }
 
-    /**
-     * The task, one that this client owns.
-     *
-     * @return positive
-     */
+    /** The task, one that this client owns; positive. */
     public int taskId() {
         return copy.getInt(Abi.Record.TASK_ID_OFFSET);
     }
 
-    /**
-     * Number of the record within its client.
-     *
-     * @return from 1
-     */
+    /** Number of the record within its client; from 1. */
     public long seq() {
         return copy.getLong(Abi.Record.SEQ_OFFSET);
     }
 
-    /**
-     * Number of the begin within its task.
-     *
-     * @return from 1, or 0 for kinds without one
-     */
+    /** Number of the begin within its task; from 1, or 0 for kinds without one. */
     public long ticket() {
         return copy.getLong(Abi.Record.TICKET_OFFSET);
     }
 
-    /**
-     * When the client wrote it.
-     *
-     * @return CLOCK_MONOTONIC ns
-     */
+    /** When the client wrote it; CLOCK_MONOTONIC ns. */
     public long timeNs() {
         return copy.getLong(Abi.Record.TIME_NS_OFFSET);
     }
 
-    /**
-     * The job's release.
-     *
-     * @return CLOCK_MONOTONIC ns, or 0
-     */
+    /** The job's release; CLOCK_MONOTONIC ns, or 0. */
     public long releaseNs() {
         return copy.getLong(Abi.Record.RELEASE_NS_OFFSET);
     }
 
-    /**
-     * Absolute deadline (begin), device time (end), expected begin (hint).
-     *
-     * @return ns, or 0
-     */
+    /** Absolute deadline (begin), device time (end), expected begin (hint); ns, or 0. */
     public long argNs() {
         return copy.getLong(Abi.Record.ARG_NS_OFFSET);
     }
 
-    /**
-     * The caller's thread, for traces.
-     *
-     * @return tid
-     */
+    /** The caller's thread, for traces; tid. */
     public int tid() {
         return copy.getInt(Abi.Record.TID_OFFSET);
     }

@@ -224,11 +224,7 @@ public final class RuntimeDirectory {
         }
     }
 
-    /**
-     * The directory itself.
-     *
-     * @return absolute path
-     */
+    /** The directory itself; absolute path. */
     public Path root() {
         return root;
     }
@@ -243,65 +239,37 @@ public final class RuntimeDirectory {
         return root.resolve("daemon.lock");
     }
 
-    /**
-     * The registration socket.
-     *
-     * @return absolute path
-     */
+    /** The registration socket; absolute path. */
     public Path socket() {
         return root.resolve(Abi.SOCKET_NAME);
     }
 
-    /**
-     * The status page.
-     *
-     * @return absolute path
-     */
+    /** The status page; absolute path. */
     public Path status() {
         return root.resolve(Abi.STATUS_NAME);
     }
 
-    /**
-     * The held file.
-     *
-     * @return absolute path
-     */
+    /** The held file; absolute path. */
     public Path held() {
         return root.resolve(Abi.HELD_NAME);
     }
 
-    /**
-     * The watchdog's page.
-     *
-     * @return absolute path
-     */
+    /** The watchdog's page; absolute path. */
     public Path watchdog() {
         return root.resolve(Abi.WATCHDOG_NAME);
     }
 
-    /**
-     * The virtual GPU's application socket.
-     *
-     * @return absolute path
-     */
+    /** The virtual GPU's application socket; absolute path. */
     public Path simSocket() {
         return root.resolve(Abi.SIM_SOCKET_NAME);
     }
 
-    /**
-     * The virtual GPU's control socket.
-     *
-     * @return absolute path
-     */
+    /** The virtual GPU's control socket; absolute path. */
     public Path simControl() {
         return root.resolve(Abi.SIM_CONTROL_NAME);
     }
 
-    /**
-     * The journal's directory, unless an option says otherwise.
-     *
-     * @return absolute path
-     */
+    /** The journal's directory, unless an option says otherwise; absolute path. */
     public Path journal() {
         return root.resolve("journal");
     }
@@ -318,20 +286,12 @@ public final class RuntimeDirectory {
         return (first.startsWith("/") ? Path.of(first) : root).resolve("policy.json");
     }
 
-    /**
-     * The admitted tasks, for a daemon that starts again.
-     *
-     * @return absolute path
-     */
+    /** The admitted tasks, for a daemon that starts again; absolute path. */
     public Path admitted() {
         return root.resolve("admitted.json");
     }
 
-    /**
-     * The directory of all clients' directories.
-     *
-     * @return absolute path
-     */
+    /** The directory of all clients' directories; absolute path. */
     public Path clients() {
         return root.resolve("clients");
     }
@@ -347,11 +307,7 @@ public final class RuntimeDirectory {
         return clients().resolve(clientId + "-" + pid);
     }
 
-    /**
-     * The pristine queue from which clients' queues are copied.
-     *
-     * @return absolute path
-     */
+    /** The pristine queue from which clients' queues are copied; absolute path. */
     public Path template() {
         return root.resolve("template");
     }

@@ -69,11 +69,7 @@ public final class Session implements AutoCloseable {
         return SLOTS + slot * Abi.Slot.SIZE;
     }
 
-    /**
-     * The descriptor to send to the client; stays owned by this object.
-     *
-     * @return the number
-     */
+    /** The descriptor to send to the client; stays owned by this object. */
     public int fd() {
         return fd;
     }
@@ -296,11 +292,7 @@ public final class Session implements AutoCloseable {
         Futex.wake(buffer.addressOffset() + Abi.Session.ROLL_GENERATION_OFFSET, WAKE_ALL);
     }
 
-    /**
-     * How often a client had to be woken by a system call.
-     *
-     * @return count
-     */
+    /** How often a client had to be woken by a system call; count. */
     public long wakes() {
         return wakes;
     }

@@ -144,83 +144,47 @@ public final class StatusPage implements AutoCloseable {
         text(Abi.Status.POLICY_OFFSET, Abi.Status.POLICY_BYTES, policy);
     }
 
-    /**
-     * The policy's name.
-     *
-     * @return text
-     */
+    /** The policy's name. */
     public String policy() {
         return text(Abi.Status.POLICY_OFFSET, Abi.Status.POLICY_BYTES);
     }
 
-    /**
-     * The mechanism's name.
-     *
-     * @return text
-     */
+    /** The mechanism's name. */
     public String mechanism() {
         return text(Abi.Status.MECHANISM_OFFSET, Abi.Status.MECHANISM_BYTES);
     }
 
-    /**
-     * What the mechanism can do.
-     *
-     * @return 0 observe, 1 gate, 2 deactivate, 3 interrupt
-     */
+    /** What the mechanism can do; 0 observe, 1 gate, 2 deactivate, 3 interrupt. */
     public int mechanismLevel() {
         return buffer.getInt(Abi.Status.MECHANISM_LEVEL_OFFSET);
     }
 
-    /**
-     * The daemon's process.
-     *
-     * @return pid
-     */
+    /** The pid of the daemon. */
     public int daemonPid() {
         return buffer.getInt(Abi.Status.DAEMON_PID_OFFSET);
     }
 
-    /**
-     * The daemon's start in clock ticks, to recognise a reused pid.
-     *
-     * @return field 22 of /proc/pid/stat
-     */
+    /** The daemon's start in clock ticks, to recognise a reused pid; field 22 of /proc/pid/stat. */
     public long daemonStartTicks() {
         return buffer.getLong(Abi.Status.DAEMON_START_TICKS_OFFSET);
     }
 
-    /**
-     * Identifies this run of the daemon.
-     *
-     * @return its start, CLOCK_MONOTONIC ns
-     */
+    /** Identifies this run of the daemon; its start, CLOCK_MONOTONIC ns. */
     public long incarnationNs() {
         return buffer.getLong(Abi.Status.INCARNATION_OFFSET);
     }
 
-    /**
-     * The last heartbeat.
-     *
-     * @return CLOCK_MONOTONIC ns
-     */
+    /** The last heartbeat; CLOCK_MONOTONIC ns. */
     public long heartbeatNs() {
         return buffer.getLongVolatile(Abi.Status.HEARTBEAT_NS_OFFSET);
     }
 
-    /**
-     * Whether clients must signal the doorbell.
-     *
-     * @return the word's value
-     */
+    /** Whether clients must signal the doorbell. */
     public boolean isSleeping() {
         return buffer.getIntVolatile(Abi.Status.SLEEPING_OFFSET) != 0;
     }
 
-    /**
-     * Whether the daemon stops on purpose.
-     *
-     * @return the word's value
-     */
+    /** Whether the daemon stops on purpose. */
     public boolean isStopping() {
         return buffer.getIntVolatile(Abi.Status.STOPPING_OFFSET) != 0;
     }

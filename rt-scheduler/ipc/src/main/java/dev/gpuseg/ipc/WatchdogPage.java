@@ -45,20 +45,12 @@ public final class WatchdogPage implements AutoCloseable {
         return buffer.getLongVolatile(Abi.Watchdog.RELEASES_OFFSET);
     }
 
-    /**
-     * How many contexts it has enabled in all.
-     *
-     * @return count
-     */
+    /** How many contexts it has enabled in all; count. */
     public long releasedContexts() {
         return buffer.getLongVolatile(Abi.Watchdog.RELEASED_CONTEXTS_OFFSET);
     }
 
-    /**
-     * When it last did so.
-     *
-     * @return CLOCK_MONOTONIC ns, 0 = never
-     */
+    /** When it last did so; CLOCK_MONOTONIC ns, 0 = never. */
     public long lastReleaseNs() {
         return buffer.getLongVolatile(Abi.Watchdog.LAST_RELEASE_NS_OFFSET);
     }
@@ -73,29 +65,17 @@ public final class WatchdogPage implements AutoCloseable {
         return buffer.getLongVolatile(Abi.Watchdog.FIRST_RELEASE_NS_OFFSET);
     }
 
-    /**
-     * Its last heartbeat.
-     *
-     * @return CLOCK_MONOTONIC ns
-     */
+    /** Its last heartbeat; CLOCK_MONOTONIC ns. */
     public long heartbeatNs() {
         return buffer.getLongVolatile(Abi.Watchdog.HEARTBEAT_NS_OFFSET);
     }
 
-    /**
-     * Its process.
-     *
-     * @return pid
-     */
+    /** The pid of its process. */
     public int pid() {
         return buffer.getInt(Abi.Watchdog.PID_OFFSET);
     }
 
-    /**
-     * How long a silent daemon is tolerated.
-     *
-     * @return milliseconds
-     */
+    /** How long a silent daemon is tolerated; milliseconds. */
     public int periodMs() {
         return buffer.getInt(Abi.Watchdog.PERIOD_MS_OFFSET);
     }

@@ -99,11 +99,7 @@ public enum EventKind {
         this.code = (short) code;
     }
 
-    /**
-     * The number in the file.
-     *
-     * @return 1 or more
-     */
+    /** The number in the file; 1 or more. */
     public short code() {
         return code;
     }

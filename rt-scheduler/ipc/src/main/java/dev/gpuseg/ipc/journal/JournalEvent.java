@@ -38,137 +38,77 @@ public final class JournalEvent {
         // every field is set by the reader
     }
 
-    /**
-     * Position in its incarnation, from 1 without gaps.
-     *
-     * @return the sequence number
-     */
+    /** The sequence number: position in its incarnation, from 1 without gaps. */
     public long seq() {
         return seq;
     }
 
-    /**
-     * When it happened.
-     *
-     * @return CLOCK_MONOTONIC ns
-     */
+    /** When it happened; CLOCK_MONOTONIC ns. */
     public long timeNs() {
         return timeNs;
     }
 
-    /**
-     * What happened.
-     *
-     * @return the kind, or null if this release does not know the code
-     */
+    /** What happened; null if this release does not know the code. */
     public EventKind kind() {
         return EventKind.of(kindCode);
     }
 
-    /**
-     * The number of the kind as stored.
-     *
-     * @return the code
-     */
+    /** The number of the kind as stored. */
     public int kindCode() {
         return kindCode;
     }
 
-    /**
-     * The GPU it concerns.
-     *
-     * @return its index, 0 if it does not matter
-     */
+    /** The GPU it concerns; its index, 0 if it does not matter. */
     public int gpu() {
         return gpu;
     }
 
-    /**
-     * Flags of {@code enum gpuseg_record_flag}.
-     *
-     * @return the bits
-     */
+    /** Flags: bits of {@code enum gpuseg_record_flag}. */
     public int flags() {
         return flags;
     }
 
-    /**
-     * The task it concerns.
-     *
-     * @return its id, or 0
-     */
+    /** The task it concerns; its id, or 0. */
     public int taskId() {
         return taskId;
     }
 
-    /**
-     * The segment it concerns.
-     *
-     * @return its ticket, or 0
-     */
+    /** The segment it concerns; its ticket, or 0. */
     public long ticket() {
         return ticket;
     }
 
-    /**
-     * The context it concerns.
-     *
-     * @return its id, or 0
-     */
+    /** The context it concerns; its id, or 0. */
     public int contextId() {
         return contextId;
     }
 
-    /**
-     * The client it concerns.
-     *
-     * @return its id, or 0
-     */
+    /** The client it concerns; its id, or 0. */
     public int clientId() {
         return clientId;
     }
 
-    /**
-     * First argument; see {@link EventKind}.
-     *
-     * @return its value
-     */
+    /** First argument; see {@link EventKind}. */
     public long arg0() {
         return arg0;
     }
 
-    /**
-     * Second argument; see {@link EventKind}.
-     *
-     * @return its value
-     */
+    /** Second argument; see {@link EventKind}. */
     public long arg1() {
         return arg1;
     }
 
-    /**
-     * Third argument; see {@link EventKind}.
-     *
-     * @return its value
-     */
+    /** Third argument; see {@link EventKind}. */
     public long arg2() {
         return arg2;
     }
 
-    /**
-     * The text that follows the event.
-     *
-     * @return the text, empty if there is none
-     */
+    /** The text that follows the event; empty if there is none. */
     public String text() {
         return new String(text, 0, textLength, StandardCharsets.UTF_8);
     }
 
-    /**
-     * A copy that stays valid.
-     *
-     * @return an independent event
-     */
+    /** An independent copy that stays valid. */
     public JournalEvent copy() {
         final JournalEvent c = new JournalEvent();
         c.seq = seq;
@@ -210,11 +150,7 @@ public final class JournalEvent {
         out.putBytes(at + BYTES, text, 0, textLength);
     }
 
-    /**
-     * What {@link #encode} writes.
-     *
-     * @return bytes
-     */
+    /** What {@link #encode} writes; bytes. */
     public int length() {
         return BYTES + textLength;
     }

@@ -72,11 +72,7 @@ public record CpuSet(BitSet cpus) {
         return cpu >= 0 && cpu < LIMIT && Files.isDirectory(Path.of("/sys/devices/system/cpu/cpu" + cpu));
     }
 
-    /**
-     * The number of CPUs.
-     *
-     * @return at least 0
-     */
+    /** The number of CPUs; at least 0. */
     public int count() {
         return cpus.cardinality();
     }

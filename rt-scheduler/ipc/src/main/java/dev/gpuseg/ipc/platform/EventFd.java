@@ -47,11 +47,7 @@ public final class EventFd implements AutoCloseable {
         }
     }
 
-    /**
-     * Resets the counter.
-     *
-     * @return how often it had been signalled, 0 = not at all
-     */
+    /** Resets the counter and returns how often it had been signalled, 0 = not at all. */
     public long drain() {
         return LibC.read(fd, countAddress, 8) == 8 ? count.getLong(0) : 0;
     }

@@ -74,20 +74,12 @@ public final class NotifySocket implements AutoCloseable {
         return Long.parseLong(us) * NS_PER_US;
     }
 
-    /**
-     * Whether there is a supervisor.
-     *
-     * @return false if messages go nowhere
-     */
+    /** Whether there is a supervisor; false if messages go nowhere. */
     public boolean supervised() {
         return fd >= 0;
     }
 
-    /**
-     * How often the supervisor expects {@code WATCHDOG=1}.
-     *
-     * @return nanoseconds, 0 = not at all
-     */
+    /** How often the supervisor expects {@code WATCHDOG=1}; nanoseconds, 0 = not at all. */
     public long watchdogNs() {
         return watchdogNs;
     }

@@ -55,11 +55,7 @@ public final class Packet {
         return data;
     }
 
-    /**
-     * Bytes received, or to be sent.
-     *
-     * @return 0 .. capacity
-     */
+    /** Bytes received, or to be sent. 0 .. capacity. */
     public int length() {
         return length;
     }
@@ -73,20 +69,12 @@ public final class Packet {
         length = bytes;
     }
 
-    /**
-     * Whether the message or its descriptors did not fit.
-     *
-     * @return true if something was truncated
-     */
+    /** Whether the message or its descriptors did not fit; true if something was truncated. */
     public boolean truncated() {
         return truncated;
     }
 
-    /**
-     * Descriptors received, or to be sent.
-     *
-     * @return their number
-     */
+    /** Descriptors received, or to be sent; their number. */
     public int descriptorCount() {
         return descriptorCount;
     }

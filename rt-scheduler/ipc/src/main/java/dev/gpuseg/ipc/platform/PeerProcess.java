@@ -91,29 +91,17 @@ public final class PeerProcess implements AutoCloseable {
         return handle.isDead() ? unknown : read;
     }
 
-    /**
-     * Who it was when it connected.
-     *
-     * @return pid, uid, gid
-     */
+    /** Who it was when it connected; pid, uid, gid. */
     public PeerCredentials credentials() {
         return credentials;
     }
 
-    /**
-     * Its supplementary groups when it connected.
-     *
-     * @return their numbers
-     */
+    /** Its supplementary groups when it connected; their numbers. */
     public List<Integer> groups() {
         return groups;
     }
 
-    /**
-     * Its handle; stays owned by this object.
-     *
-     * @return the handle, null if there is none
-     */
+    /** Its handle, null if there is none; stays owned by this object. */
     public PidFd handle() {
         return handle;
     }

@@ -38,11 +38,7 @@ public final class PidFd implements AutoCloseable {
         return fd >= 0 ? new PidFd(fd) : null;
     }
 
-    /**
-     * Whether the process is dead (perhaps not yet waited for by its parent).
-     *
-     * @return true once it is
-     */
+    /** Whether the process is dead (perhaps not yet waited for by its parent). */
     public boolean isDead() {
         try (Epoll epoll = new Epoll(1)) {
             epoll.add(fd, Epoll.IN, 0);
@@ -50,11 +46,7 @@ public final class PidFd implements AutoCloseable {
         }
     }
 
-    /**
-     * The descriptor; stays owned by this object.
-     *
-     * @return the number, close-on-exec
-     */
+    /** The descriptor, close-on-exec; stays owned by this object. */
     public int fd() {
         return fd;
     }

@@ -70,11 +70,7 @@ public final class PrivateFile {
         return Files.readAllBytes(path);
     }
 
-    /**
-     * Whether something of that name exists.
-     *
-     * @return true also for a dangling link
-     */
+    /** Whether something of that name exists; true also for a dangling link. */
     public boolean exists() {
         return Files.exists(path, LinkOption.NOFOLLOW_LINKS);
     }
@@ -89,11 +85,7 @@ public final class PrivateFile {
         return Files.deleteIfExists(path);
     }
 
-    /**
-     * Where it is.
-     *
-     * @return the path
-     */
+    /** The path. */
     public Path path() {
         return path;
     }

@@ -57,20 +57,12 @@ public final class ProcFile {
         address = BufferUtil.address(memory);
     }
 
-    /**
-     * Where the processes are.
-     *
-     * @return usually /proc
-     */
+    /** Where the processes are; usually /proc. */
     public String directory() {
         return directory;
     }
 
-    /**
-     * What was read last, from 0 to its limit.
-     *
-     * @return until the next call
-     */
+    /** What was read last, from 0 to its limit; until the next call. */
     public ByteBuffer content() {
         return content;
     }

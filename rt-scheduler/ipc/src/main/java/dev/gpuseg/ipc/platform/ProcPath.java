@@ -45,11 +45,7 @@ public final class ProcPath {
         return OF_THREAD.get().descriptor(pid, fd);
     }
 
-    /**
-     * The path of the directory.
-     *
-     * @return address of a text that ends with 0, until the next call
-     */
+    /** The path of the directory; address of a text that ends with 0, until the next call. */
     public long directory() {
         return end(directoryBytes);
     }

@@ -144,29 +144,17 @@ public final class ProcessStatus {
         return StatFile.user(pid);
     }
 
-    /**
-     * The effective user of this process.
-     *
-     * @return uid
-     */
+    /** The effective user of this process; uid. */
     public static int effectiveUid() {
         return LibC.geteuid();
     }
 
-    /**
-     * The effective group of this process.
-     *
-     * @return gid
-     */
+    /** The effective group of this process; gid. */
     public static int effectiveGid() {
         return LibC.getegid();
     }
 
-    /**
-     * This process.
-     *
-     * @return pid
-     */
+    /** The pid of this process. */
     public static int pid() {
         return (int) ProcessHandle.current().pid();
     }

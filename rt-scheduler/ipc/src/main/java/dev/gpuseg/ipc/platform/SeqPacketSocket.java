@@ -134,11 +134,7 @@ public final class SeqPacketSocket implements AutoCloseable {
         throw new SystemCallException("accept4", Integer.toString(fd), errno);
     }
 
-    /**
-     * Asks the kernel for the process that connected.
-     *
-     * @return pid, uid, gid at the time of connect
-     */
+    /** The pid, uid and gid that the kernel recorded at the time of connect. */
     public PeerCredentials peerCredentials() {
         final ByteBuffer value = OPTION.get();
         value.putInt(12, 12);
@@ -218,11 +214,7 @@ public final class SeqPacketSocket implements AutoCloseable {
         return n >= 0 ? (int) n : failed("sendmsg", Native.getLastError());
     }
 
-    /**
-     * Whether the peer has received every message that was sent to it.
-     *
-     * @return false while one waits
-     */
+    /** Whether the peer has received every message that was sent to it; false while one waits. */
     public boolean isRead() {
         final ByteBuffer value = ByteBuffer.allocateDirect(MEMINFO_BYTES + 4).order(ByteOrder.nativeOrder());
         value.putInt(MEMINFO_BYTES, MEMINFO_BYTES);
@@ -247,11 +239,7 @@ public final class SeqPacketSocket implements AutoCloseable {
         }
     }
 
-    /**
-     * The descriptor; stays owned by this object.
-     *
-     * @return the number
-     */
+    /** The descriptor; stays owned by this object. */
     public int fd() {
         return fd;
     }

@@ -23,11 +23,7 @@ public final class SystemCallException extends RuntimeException {
         return call + "(" + arguments + ") failed: " + Errno.name(errno) + (remedy.isEmpty() ? "" : "; " + remedy);
     }
 
-    /**
-     * The error number.
-     *
-     * @return positive, see {@link Errno}
-     */
+    /** The error number; positive, see {@link Errno}. */
     public int errno() {
         return errno;
     }

@@ -23,11 +23,7 @@ public final class ThreadControl {
     private ThreadControl() {
     }
 
-    /**
-     * The kernel's id of the calling thread.
-     *
-     * @return tid
-     */
+    /** The kernel's id of the calling thread; tid. */
     public static int tid() {
         return LibC.gettid();
     }
