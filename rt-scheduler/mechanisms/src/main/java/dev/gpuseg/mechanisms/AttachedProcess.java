@@ -19,29 +19,17 @@ public abstract class AttachedProcess {
         this.startTicks = startTicks;
     }
 
-    /**
-     * The process.
-     *
-     * @return its pid
-     */
+    /** The pid of the process. */
     public final int pid() {
         return pid;
     }
 
-    /**
-     * When it started.
-     *
-     * @return field 22 of /proc/pid/stat, clock ticks since boot
-     */
+    /** When it started; field 22 of /proc/pid/stat, clock ticks since boot. */
     public final long startTicks() {
         return startTicks;
     }
 
-    /**
-     * Whether it still runs.
-     *
-     * @return false if it has ended or the pid belongs to another process now
-     */
+    /** Whether it still runs; false if it has ended or the pid belongs to another process now. */
     public final boolean isAlive() {
         return ProcessStatus.isAlive(pid, startTicks);
     }

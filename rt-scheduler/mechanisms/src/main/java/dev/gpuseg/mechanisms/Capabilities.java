@@ -28,9 +28,7 @@ public record Capabilities(int level, long disableNs, long disablePerContextNs, 
     /** Running kernels of a disabled context are preempted. */
     public static final int INTERRUPT = 3;
 
-    /**
-     * Checks the ranges.
-     */
+    /** Checks the ranges. */
     public Capabilities {
         if (level < OBSERVE || level > INTERRUPT || batchMax < 1) {
             throw new IllegalArgumentException("capabilities: level " + level + ", batch " + batchMax
@@ -56,11 +54,7 @@ public record Capabilities(int level, long disableNs, long disablePerContextNs, 
             false);
     }
 
-    /**
-     * The same, and launches are held besides.
-     *
-     * @return a copy
-     */
+    /** A copy whose launches are held besides. */
     public Capabilities withHeldLaunches() {
         return new Capabilities(level, disableNs, disablePerContextNs, enableNs, enablePerContextNs, batchMax,
             timeslice, granularity, true);
@@ -85,11 +79,7 @@ public record Capabilities(int level, long disableNs, long disablePerContextNs, 
         return level < DEACTIVATE && holdsLaunches;
     }
 
-    /**
-     * The level in words.
-     *
-     * @return "observe", "gate", "deactivate" or "interrupt"
-     */
+    /** The level in words; "observe", "gate", "deactivate" or "interrupt". */
     public String levelName() {
         return switch (level) {
             case OBSERVE -> "observe";

@@ -47,47 +47,27 @@ public final class ContextRef {
         this.name = name;
     }
 
-    /**
-     * The daemon's number for it.
-     *
-     * @return dense, from 0, reused after the process has ended
-     */
+    /** The daemon's number for it; dense, from 0, reused after the process has ended. */
     public int contextId() {
         return contextId;
     }
 
-    /**
-     * Index of the GPU.
-     *
-     * @return from 0
-     */
+    /** Index of the GPU; from 0. */
     public int gpu() {
         return gpu;
     }
 
-    /**
-     * The process.
-     *
-     * @return its pid
-     */
+    /** The pid of the process. */
     public int pid() {
         return pid;
     }
 
-    /**
-     * When the process started, clock ticks since boot.
-     *
-     * @return field 22 of /proc/pid/stat
-     */
+    /** When the process started, clock ticks since boot; field 22 of /proc/pid/stat. */
     public long pidStartTicks() {
         return pidStartTicks;
     }
 
-    /**
-     * Name of the process.
-     *
-     * @return for messages
-     */
+    /** Name of the process; for messages. */
     public String name() {
         return name;
     }
@@ -105,29 +85,17 @@ public final class ContextRef {
         doneNs = done;
     }
 
-    /**
-     * How the last operation ended.
-     *
-     * @return never null
-     */
+    /** How the last operation ended; never null. */
     public Outcome outcome() {
         return outcome;
     }
 
-    /**
-     * When the last operation began.
-     *
-     * @return CLOCK_MONOTONIC ns
-     */
+    /** When the last operation began; CLOCK_MONOTONIC ns. */
     public long beganNs() {
         return beganNs;
     }
 
-    /**
-     * When the last operation was in effect.
-     *
-     * @return CLOCK_MONOTONIC ns
-     */
+    /** When the last operation was in effect; CLOCK_MONOTONIC ns. */
     public long doneNs() {
         return doneNs;
     }

@@ -73,11 +73,7 @@ public final class DriverLibrary {
         owns = replaced ? NativeLibrary.getInstance(library).getFunction(OWNS) : null;
     }
 
-    /**
-     * Whether a stand-in answers.
-     *
-     * @return true if it is not the C library
-     */
+    /** Whether a stand-in answers in place of the C library. */
     public boolean isReplaced() {
         return replaced;
     }

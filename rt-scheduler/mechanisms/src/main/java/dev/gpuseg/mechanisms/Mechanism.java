@@ -13,25 +13,13 @@ import dev.gpuseg.ipc.Session;
  * implementation bounds the time of every call; it never blocks for longer than a second.
  */
 public interface Mechanism extends AutoCloseable {
-    /**
-     * Name on the command line.
-     *
-     * @return for instance "sim"
-     */
+    /** Name on the command line; for instance "sim". */
     String name();
 
-    /**
-     * Number in the held file.
-     *
-     * @return a constant of {@code enum gpuseg_mechanism}
-     */
+    /** Number in the held file; a constant of {@code enum gpuseg_mechanism}. */
     int id();
 
-    /**
-     * What it can do on this device.
-     *
-     * @return constant for the life of the instance
-     */
+    /** What it can do on this device; constant for the life of the instance. */
     Capabilities capabilities();
 
     /**
@@ -198,11 +186,7 @@ public interface Mechanism extends AutoCloseable {
         return null;
     }
 
-    /**
-     * Why the last operation failed.
-     *
-     * @return one line, empty if none did
-     */
+    /** Why the last operation failed; one line, empty if none did. */
     String lastError();
 
     @Override

@@ -99,29 +99,17 @@ public final class MechanismCatalog {
     private MechanismCatalog() {
     }
 
-    /**
-     * All rows, best first.
-     *
-     * @return an immutable list
-     */
+    /** All rows, best first; an immutable list. */
     public static List<MechanismDescription> all() {
         return ROWS;
     }
 
-    /**
-     * The names, as a sentence lists them.
-     *
-     * @return such as {@code nvidia, tegra, gate or observe}
-     */
+    /** The names, as a sentence lists them, such as {@code nvidia, tegra, gate or observe}. */
     public static String names() {
         return names(ROWS);
     }
 
-    /**
-     * The names of the mechanisms that {@code gpuseg calibrate} can measure.
-     *
-     * @return such as {@code nvidia, amd or sim}
-     */
+    /** The names of the mechanisms that {@code gpuseg calibrate} can measure, such as {@code nvidia, amd or sim}. */
     public static String namesOfCalibrated() {
         return names(ROWS.stream().filter(r -> r.calibration() != CalibrationMethod.NONE).toList());
     }

@@ -30,47 +30,27 @@ public final class MechanismDescription {
         return new Builder(name, id, level);
     }
 
-    /**
-     * Name on the command line.
-     *
-     * @return one word
-     */
+    /** Name on the command line; one word. */
     public String name() {
         return row.name;
     }
 
-    /**
-     * Number in the held file.
-     *
-     * @return a constant of {@code enum gpuseg_mechanism}
-     */
+    /** Number in the held file; a constant of {@code enum gpuseg_mechanism}. */
     public int id() {
         return row.id;
     }
 
-    /**
-     * The highest level that it can reach.
-     *
-     * @return 0..3, see {@link Capabilities}
-     */
+    /** The highest level that it can reach; 0..3, see {@link Capabilities}. */
     public int level() {
         return row.level;
     }
 
-    /**
-     * What it works with.
-     *
-     * @return a phrase, without a full stop
-     */
+    /** What it works with; a phrase, without a full stop. */
     public String summary() {
         return row.summary;
     }
 
-    /**
-     * What it means for work that already runs on the GPU.
-     *
-     * @return a clause, without a full stop
-     */
+    /** What it means for work that already runs on the GPU; a clause, without a full stop. */
     public String consequence() {
         return row.consequence;
     }
@@ -84,20 +64,12 @@ public final class MechanismDescription {
         return row.experimental;
     }
 
-    /**
-     * What it was tested on.
-     *
-     * @return a phrase
-     */
+    /** What it was tested on; a phrase. */
     public String testedOn() {
         return row.testedOn;
     }
 
-    /**
-     * Whether its results are those of a virtual GPU and must be labelled so.
-     *
-     * @return true for the virtual GPU
-     */
+    /** Whether its results are those of a virtual GPU and must be labelled so. */
     public boolean simulated() {
         return row.simulated;
     }
@@ -112,20 +84,12 @@ public final class MechanismDescription {
         return row.exclusive.getAsBoolean();
     }
 
-    /**
-     * Whether it uses gpuseg-observer where that works.
-     *
-     * @return false if it scans, or need not know of processes
-     */
+    /** Whether it uses gpuseg-observer where that works; false if it scans, or need not know of processes. */
     public boolean observed() {
         return row.observed;
     }
 
-    /**
-     * The caveat to show wherever its name is shown.
-     *
-     * @return "simulated GPU", "experimental", or empty
-     */
+    /** The caveat to show wherever its name is shown; "simulated GPU", "experimental", or empty. */
     public String caveat() {
         return row.simulated ? "simulated GPU" : row.experimental ? "experimental" : "";
     }
@@ -140,20 +104,12 @@ public final class MechanismDescription {
         return row.automatic;
     }
 
-    /**
-     * How {@code gpuseg calibrate} measures its costs.
-     *
-     * @return never null
-     */
+    /** How {@code gpuseg calibrate} measures its costs; never null. */
     public CalibrationMethod calibration() {
         return row.calibration;
     }
 
-    /**
-     * How many GPUs it can drive.
-     *
-     * @return 1 or more
-     */
+    /** How many GPUs it can drive; 1 or more. */
     public int gpusMax() {
         return row.gpusMax;
     }

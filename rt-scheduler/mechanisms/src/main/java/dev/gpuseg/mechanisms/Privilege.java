@@ -23,11 +23,7 @@ public enum Privilege {
         this.bit = bit;
     }
 
-    /**
-     * Whether this process has it now, in its effective set.
-     *
-     * @return false also if /proc cannot be read
-     */
+    /** Whether this process has it now, in its effective set; false also if /proc cannot be read. */
     public boolean held() {
         try {
             return held(Files.readString(OWN_STATUS, StandardCharsets.ISO_8859_1));

@@ -148,11 +148,7 @@ public final class ProcEntries implements AutoCloseable {
         return i > nameAt;
     }
 
-    /**
-     * The entry's name.
-     *
-     * @return the PID, the descriptor, or the kernel's id of the thread
-     */
+    /** The entry's name; the PID, the descriptor, or the kernel's id of the thread. */
     public int number() {
         return number;
     }

@@ -37,11 +37,7 @@ public final class RemoteDescriptors {
         private Link() {
         }
 
-        /**
-         * Its number inside the process.
-         *
-         * @return 0 or more
-         */
+        /** Its number inside the process; 0 or more. */
         public int fd() {
             return fd;
         }

@@ -42,11 +42,7 @@ public final class AmdGauge implements AutoCloseable {
      */
     public record Change(long beganNs, long doneNs, long tookNs, long remaps, long lastNs, long counted,
         String failure) {
-        /**
-         * Duration by the caller's clock.
-         *
-         * @return ns
-         */
+        /** Duration by the caller's clock; ns. */
         public long ns() {
             return doneNs - beganNs;
         }
@@ -130,47 +126,27 @@ public final class AmdGauge implements AutoCloseable {
         Arrays.fill(entries, HeldFile.FULL);
     }
 
-    /**
-     * The processes that can be disabled.
-     *
-     * @return at least one, by pid
-     */
+    /** The processes that can be disabled; at least one, by pid. */
     public List<Subject> subjects() {
         return List.copyOf(subjects);
     }
 
-    /**
-     * How queues are disabled here.
-     *
-     * @return the interface in use
-     */
+    /** The interface by which queues are disabled here. */
     public ControlInterface controlInterface() {
         return mechanism.controlInterface();
     }
 
-    /**
-     * How queues reach the hardware.
-     *
-     * @return hws, no-hws or mes
-     */
+    /** How queues reach the hardware; hws, no-hws or mes. */
     public String mode() {
         return mode;
     }
 
-    /**
-     * Processes of one call.
-     *
-     * @return at least 1
-     */
+    /** Processes of one call; at least 1. */
     public int batch() {
         return mechanism.capabilities().batchMax();
     }
 
-    /**
-     * The GPU and the interface in use.
-     *
-     * @return for reports
-     */
+    /** The GPU and the interface in use; for reports. */
     public String description() {
         return generation + ", mode " + mode + ", by " + controlInterface().description()
             + (isStandIn() ? "; a stand-in of the driver, no AMD hardware" : "");
@@ -186,11 +162,7 @@ public final class AmdGauge implements AutoCloseable {
             || System.getenv("GPUSEG_AMD_STANDIN") != null;
     }
 
-    /**
-     * The longest change since the driver was loaded.
-     *
-     * @return ns, -1 = unknown
-     */
+    /** The longest change since the driver was loaded; ns, -1 = unknown. */
     public long kernelMaxNs() {
         final PatchedKfdControl.GpuState state = state();
         return state == null ? -1 : state.maxNs();

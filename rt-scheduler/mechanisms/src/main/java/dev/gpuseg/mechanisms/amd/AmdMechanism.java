@@ -88,11 +88,7 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
         };
     }
 
-    /**
-     * How queues are disabled here.
-     *
-     * @return the interface in use
-     */
+    /** The interface by which queues are disabled here. */
     public ControlInterface controlInterface() {
         return control.controlInterface();
     }

@@ -39,20 +39,12 @@ public final class AmdSurvey {
     private AmdSurvey() {
     }
 
-    /**
-     * Whether the driver answers, and no stand-in.
-     *
-     * @return true unless this process was started with a stand-in
-     */
+    /** Whether the driver answers, and no stand-in; true unless this process was started with a stand-in. */
     public static boolean isRealDriver() {
         return !AmdCalls.DRIVER.isReplaced();
     }
 
-    /**
-     * What works on this machine's GPUs.
-     *
-     * @return the level that all GPUs reach, 3 if none can be used
-     */
+    /** What works on this machine's GPUs; the level that all GPUs reach, 3 if none can be used. */
     public static MechanismVerdict verdict() {
         return verdict(AmdSysfs.ofThisMachine());
     }

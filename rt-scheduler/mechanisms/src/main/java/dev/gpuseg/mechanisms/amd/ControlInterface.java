@@ -26,20 +26,12 @@ public enum ControlInterface {
         this.number = number;
     }
 
-    /**
-     * The name in files and reports.
-     *
-     * @return one word
-     */
+    /** The name in files and reports; one word. */
     public String label() {
         return label;
     }
 
-    /**
-     * What it is, for a report.
-     *
-     * @return a phrase
-     */
+    /** What it is, for a report; a phrase. */
     public String description() {
         return description;
     }

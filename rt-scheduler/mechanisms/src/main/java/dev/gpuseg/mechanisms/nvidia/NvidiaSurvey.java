@@ -26,20 +26,12 @@ public final class NvidiaSurvey {
     private NvidiaSurvey() {
     }
 
-    /**
-     * Whether the driver answers, and no stand-in.
-     *
-     * @return true unless this process was started with a stand-in
-     */
+    /** Whether the driver answers, and no stand-in; true unless this process was started with a stand-in. */
     public static boolean isRealDriver() {
         return !DriverCalls.DRIVER.isReplaced();
     }
 
-    /**
-     * The first obstacle, or which driver was found.
-     *
-     * @return usable, at level 3, if there is no obstacle
-     */
+    /** The first obstacle, or which driver was found; usable, at level 3, if there is no obstacle. */
     public static MechanismVerdict verdict() {
         final int fd = DriverCalls.DRIVER.open(RmProcess.CONTROL_DEVICE);
         if (fd < 0) {

@@ -31,20 +31,12 @@ public enum RmCommand {
         this.parameterBytes = parameterBytes;
     }
 
-    /**
-     * Number in the driver's interface.
-     *
-     * @return the command word
-     */
+    /** Number in the driver's interface; the command word. */
     public int number() {
         return number;
     }
 
-    /**
-     * Exact size of its parameters.
-     *
-     * @return bytes
-     */
+    /** Exact size of its parameters; bytes. */
     public int parameterBytes() {
         return parameterBytes;
     }

@@ -30,11 +30,7 @@ public final class ArrivalLog implements AutoCloseable {
         this.out = out;
     }
 
-    /**
-     * The log that the property asks for.
-     *
-     * @return one that writes nothing if it is not set or the file cannot be written
-     */
+    /** The log that the property asks for; one that writes nothing if it is not set or the file cannot be written. */
     public static ArrivalLog ofProperty() {
         final String path = System.getProperty(PROPERTY, "");
         if (path.isEmpty()) {

@@ -163,11 +163,7 @@ public final class Observer implements AutoCloseable {
         listeners.remove(listener);
     }
 
-    /**
-     * Whether processes are observed now.
-     *
-     * @return false without an observer, and until it runs again after it ended
-     */
+    /** Whether processes are observed now; false without an observer, and until it runs again after it ended. */
     public boolean isLive() {
         return wholeFromNs != Long.MAX_VALUE;
     }
@@ -183,47 +179,27 @@ public final class Observer implements AutoCloseable {
         return from != Long.MAX_VALUE && startTicks >= Observation.ticksAfter(from);
     }
 
-    /**
-     * Why nothing is observed.
-     *
-     * @return one line; empty while it works
-     */
+    /** Why nothing is observed; one line; empty while it works. */
     public String problem() {
         return problem;
     }
 
-    /**
-     * Program or socket.
-     *
-     * @return empty if there is none
-     */
+    /** Program or socket; empty if there is none. */
     public String origin() {
         return origin;
     }
 
-    /**
-     * Records so far.
-     *
-     * @return from 0
-     */
+    /** Records so far; from 0. */
     public long records() {
         return records.get();
     }
 
-    /**
-     * Records that were lost; each loss is answered by a scan.
-     *
-     * @return from 0
-     */
+    /** Records that were lost; each loss is answered by a scan. From 0. */
     public long lost() {
         return lost.get();
     }
 
-    /**
-     * How often the observer ended and was started again.
-     *
-     * @return from 0
-     */
+    /** How often the observer ended and was started again; from 0. */
     public long restarts() {
         return restarts.get();
     }

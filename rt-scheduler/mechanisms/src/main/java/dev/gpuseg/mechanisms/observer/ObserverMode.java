@@ -27,11 +27,7 @@ public enum ObserverMode {
                 + Arrays.stream(values()).map(ObserverMode::word).collect(Collectors.joining(", "))));
     }
 
-    /**
-     * Its word on the command line.
-     *
-     * @return for instance "auto"
-     */
+    /** Its word on the command line; for instance "auto". */
     public String word() {
         return name().toLowerCase(Locale.ROOT);
     }

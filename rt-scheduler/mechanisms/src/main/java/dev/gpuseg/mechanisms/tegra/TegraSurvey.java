@@ -15,20 +15,12 @@ public final class TegraSurvey {
     private TegraSurvey() {
     }
 
-    /**
-     * Whether the driver answers, and no stand-in.
-     *
-     * @return true unless this process was started with a stand-in
-     */
+    /** Whether the driver answers, and no stand-in; true unless this process was started with a stand-in. */
     public static boolean isRealDriver() {
         return !TegraCalls.DRIVER.isReplaced();
     }
 
-    /**
-     * The first obstacle, or what was found.
-     *
-     * @return usable, at level 3, if there is no obstacle
-     */
+    /** The first obstacle, or what was found; usable, at level 3, if there is no obstacle. */
     public static MechanismVerdict verdict() {
         final int fd = TegraCalls.DRIVER.open(TegraDevice.PATH);
         if (fd < 0) {
