@@ -193,11 +193,7 @@ public record Certificate(@JsonProperty(required = true) String format, @JsonPro
         return lines;
     }
 
-    /**
-     * The file form.
-     *
-     * @return indented JSON with a final newline
-     */
+    /** The file form; indented JSON with a final newline. */
     public String json() {
         try {
             return JSON.writeValueAsString(this) + "\n";

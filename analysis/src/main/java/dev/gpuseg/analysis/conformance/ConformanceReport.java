@@ -17,20 +17,12 @@ public record ConformanceReport(String policy, Effort effort, List<PropertyResul
         properties = List.copyOf(properties);
     }
 
-    /**
-     * Whether the policy may be used.
-     *
-     * @return true if it has every property
-     */
+    /** Whether it has every property, so that it may be used. */
     public boolean passed() {
         return properties.stream().allMatch(PropertyResult::passed);
     }
 
-    /**
-     * What it lacks.
-     *
-     * @return the failed properties
-     */
+    /** The properties that it lacks. */
     public List<PropertyResult> failures() {
         return properties.stream().filter(p -> !p.passed()).toList();
     }

@@ -9,11 +9,7 @@ package dev.gpuseg.analysis.conformance;
  * @param counterexample what contradicts it, in one line that says how to see it again; empty if nothing was found
  */
 public record PropertyResult(String name, String statement, String counterexample) {
-    /**
-     * Whether nothing contradicts the property.
-     *
-     * @return true if no counterexample was found
-     */
+    /** Whether no counterexample contradicts the property. */
     public boolean passed() {
         return counterexample.isEmpty();
     }

@@ -50,20 +50,12 @@ public final class BatchRunner {
             accepted = new int[analyses.size()];
         }
 
-        /**
-         * Number of task sets.
-         *
-         * @return 0 or more
-         */
+        /** Number of task sets; 0 or more. */
         public int sets() {
             return sets;
         }
 
-        /**
-         * One line per analysis: how many sets it accepts.
-         *
-         * @return text with a final newline
-         */
+        /** One line per analysis: how many sets it accepts; text with a final newline. */
         public String text() {
             final StringBuilder out = new StringBuilder();
             for (int k = 0; k < accepted.length; k++) {

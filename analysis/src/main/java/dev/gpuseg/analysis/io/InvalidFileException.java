@@ -36,20 +36,12 @@ public final class InvalidFileException extends IOException {
         text = oneLine(message);
     }
 
-    /**
-     * Where.
-     *
-     * @return line from 1, or 0 if it does not apply
-     */
+    /** Where; line from 1, or 0 if it does not apply. */
     public int line() {
         return line;
     }
 
-    /**
-     * The message without its place.
-     *
-     * @return one line
-     */
+    /** The message without its place; one line. */
     public String text() {
         return text;
     }

@@ -112,11 +112,7 @@ public record Measurement(String source, boolean simulated, Map<String, Figure> 
         return found;
     }
 
-    /**
-     * A caption.
-     *
-     * @return for instance "run.json, simulated GPU"
-     */
+    /** A caption; for instance "run.json, simulated GPU". */
     public String caption() {
         return Objects.requireNonNull(Path.of(source).getFileName()) + (simulated ? ", simulated GPU" : "");
     }

@@ -141,56 +141,32 @@ public final class Node {
         return this;
     }
 
-    /**
-     * What it is.
-     *
-     * @return never null
-     */
+    /** What it is. */
     public Kind kind() {
         return kind;
     }
 
-    /**
-     * Where it stands.
-     *
-     * @return line from 1, or 0 if it came from no file
-     */
+    /** Where it stands; line from 1, or 0 if it came from no file. */
     public int line() {
         return line;
     }
 
-    /**
-     * Where it stands.
-     *
-     * @return column from 1, or 0 if it came from no file
-     */
+    /** Where it stands; column from 1, or 0 if it came from no file. */
     public int column() {
         return column;
     }
 
-    /**
-     * Where its key stands.
-     *
-     * @return line from 1 of the key in the mapping that contains it; 0 if it has none
-     */
+    /** Where its key stands: line from 1 of the key in the mapping that contains it; 0 if it has none. */
     public int keyLine() {
         return keyLine;
     }
 
-    /**
-     * The values of a list, whatever they are.
-     *
-     * @return in order; empty if this is no list
-     */
+    /** The values of a list, whatever they are; in order; empty if this is no list. */
     public List<Node> items() {
         return Collections.unmodifiableList(items);
     }
 
-    /**
-     * The text of a scalar, as written.
-     *
-     * @return null for a mapping and a list
-     */
+    /** The text of a scalar, as written; null for a mapping and a list. */
     public String text() {
         return text;
     }
@@ -252,11 +228,7 @@ public final class Node {
         return new InvalidFileException(file, line, column, message);
     }
 
-    /**
-     * The value as a refusal shows it: short, on one line.
-     *
-     * @return a scalar in quotes, or what it is instead
-     */
+    /** The value as a refusal shows it: short, on one line; a scalar in quotes, or what it is instead. */
     public String show() {
         return switch (kind) {
             case MAPPING -> "a mapping";
@@ -292,11 +264,7 @@ public final class Node {
         return value;
     }
 
-    /**
-     * The keys of a mapping.
-     *
-     * @return in the order of the file; empty if this is no mapping
-     */
+    /** The keys of a mapping; in the order of the file; empty if this is no mapping. */
     public Set<String> keys() {
         return Collections.unmodifiableSet(fields.keySet());
     }
@@ -486,11 +454,7 @@ public final class Node {
 
     // ---- as JSON ----
 
-    /**
-     * The same value without places, for a schema.
-     *
-     * @return a JSON tree
-     */
+    /** The same value without places, for a schema; a JSON tree. */
     public JsonNode toJson() {
         return switch (kind) {
             case MAPPING -> {

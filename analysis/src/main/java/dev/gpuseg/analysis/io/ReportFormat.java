@@ -10,11 +10,7 @@ import java.util.List;
  * {@link java.util.ServiceLoader}.
  */
 public interface ReportFormat {
-    /**
-     * The word after {@code --format}.
-     *
-     * @return lower case, like {@code html}
-     */
+    /** The word after {@code --format}; lower case, like {@code html}. */
     String name();
 
     /**

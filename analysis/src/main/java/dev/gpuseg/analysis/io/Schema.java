@@ -65,11 +65,7 @@ public final class Schema {
             this.required = required;
         }
 
-        /**
-         * The same, but it must be given.
-         *
-         * @return another key
-         */
+        /** The same key, but it must be given. */
         public Key needed() {
             return new Key(name, type, min, max, words, item, inner, true);
         }
@@ -205,11 +201,7 @@ public final class Schema {
         return new Schema(example, all);
     }
 
-    /**
-     * The names of the keys.
-     *
-     * @return in the order of their declaration
-     */
+    /** The names of the keys; in the order of their declaration. */
     public Set<String> names() {
         return Set.copyOf(names);
     }
@@ -371,11 +363,7 @@ public final class Schema {
             return Map.copyOf(values);
         }
 
-        /**
-         * The mapping itself, for refusals.
-         *
-         * @return never null
-         */
+        /** The mapping itself, for refusals; never null. */
         public Node node() {
             return node;
         }

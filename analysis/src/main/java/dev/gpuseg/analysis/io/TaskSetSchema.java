@@ -12,9 +12,7 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.Set;
 
-/**
- * The shipped JSON schema of a task set, for editors and as a check of what the reader accepts. Thread-safe.
- */
+/** The shipped JSON schema of a task set, for editors and as a check of what the reader accepts. Thread-safe. */
 public final class TaskSetSchema {
     private static final String RESOURCE = "/dev/gpuseg/analysis/task-set.schema.json";
 

@@ -26,11 +26,7 @@ public record Chain(String name, List<String> tasks, List<Edge> edges, long reac
         /** The end of each job releases a job of the next task, which reads what that job wrote. */
         EVENT;
 
-        /**
-         * The word of the file.
-         *
-         * @return {@code sampling} or {@code event}
-         */
+        /** The word of the file; {@code sampling} or {@code event}. */
         public String word() {
             return name().toLowerCase(Locale.ROOT);
         }

@@ -29,11 +29,7 @@ public record Chains(List<Chain> all, Map<String, Long> maxPeriodNs) {
         maxPeriodNs = Map.copyOf(maxPeriodNs);
     }
 
-    /**
-     * Whether there is no chain.
-     *
-     * @return true if so
-     */
+    /** Whether there is no chain. */
     public boolean isEmpty() {
         return all.isEmpty();
     }

@@ -68,20 +68,12 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
         this(cpus, gpus, optimistic, profile, false);
     }
 
-    /**
-     * The caveats to show behind its name.
-     *
-     * @return such as ", SIMULATED GPU", or empty
-     */
+    /** The caveats to show behind its name, such as ", SIMULATED GPU", or empty. */
     public String caveat() {
         return (simulated ? ", SIMULATED GPU" : "") + (coRunPercent == 0 ? "" : ", " + coRunText());
     }
 
-    /**
-     * What {@link #coRunPercent} does to the bounds.
-     *
-     * @return without a full stop; empty if it is 0
-     */
+    /** What {@link #coRunPercent} does to the bounds; without a full stop; empty if it is 0. */
     public String coRunText() {
         return coRunPercent == 0 ? "" : "co_run " + coRunPercent + "%: every GPU segment counts " + coRunPercent
             + "% longer than declared";

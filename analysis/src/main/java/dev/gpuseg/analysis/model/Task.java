@@ -123,11 +123,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
             null, null, segments);
     }
 
-    /**
-     * Sum of the CPU segments, C.
-     *
-     * @return nanoseconds
-     */
+    /** Sum of the CPU segments, C; nanoseconds. */
     public long cpuNs() {
         long sum = 0;
         for (final Segment segment : segments) {
@@ -138,29 +134,17 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
         return sum;
     }
 
-    /**
-     * Sum of the totals of the GPU segments, G.
-     *
-     * @return nanoseconds
-     */
+    /** Sum of the totals of the GPU segments, G; nanoseconds. */
     public long gpuNs() {
         return sumOfGpuSegments(Segment.Gpu::totalNs);
     }
 
-    /**
-     * Sum of the host parts, G^m.
-     *
-     * @return nanoseconds
-     */
+    /** Sum of the host parts, G^m; nanoseconds. */
     public long hostNs() {
         return sumOfGpuSegments(Segment.Gpu::hostNs);
     }
 
-    /**
-     * Sum of the device parts, G^e.
-     *
-     * @return nanoseconds
-     */
+    /** Sum of the device parts, G^e; nanoseconds. */
     public long deviceNs() {
         return sumOfGpuSegments(Segment.Gpu::deviceNs);
     }
@@ -175,11 +159,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
         return sum;
     }
 
-    /**
-     * Number of GPU segments, eta (those of length zero count: they begin and end like any other).
-     *
-     * @return 0 or more
-     */
+    /** Number of GPU segments, eta (those of length zero count: they begin and end like any other); 0 or more. */
     public int gpuSegmentCount() {
         int count = 0;
         for (final Segment segment : segments) {
@@ -287,11 +267,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
             process, newMissLimit, newOverload, segments);
     }
 
-    /**
-     * Whether every job can be an overload job.
-     *
-     * @return true if overload jobs may come as often as jobs
-     */
+    /** Whether every job can be an overload job: they may come as often as jobs. */
     public boolean alwaysOverloads() {
         return overload != null && overload.periodNs() == periodNs;
     }

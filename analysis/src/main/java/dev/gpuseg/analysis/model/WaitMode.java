@@ -10,11 +10,7 @@ public enum WaitMode {
     /** The thread spins at its own priority; its core is taken. */
     BUSY;
 
-    /**
-     * The word used in files and in the names of analyses.
-     *
-     * @return {@code suspend} or {@code busy}
-     */
+    /** The word used in files and in the names of analyses; {@code suspend} or {@code busy}. */
     public String word() {
         return name().toLowerCase(Locale.ROOT);
     }

@@ -79,20 +79,12 @@ public final class PolicyJar implements AutoCloseable {
         }
     }
 
-    /**
-     * The known policies and those of the jar.
-     *
-     * @return a catalogue
-     */
+    /** The known policies and those of the jar. */
     public PolicyCatalog catalog() {
         return catalog;
     }
 
-    /**
-     * The policies of the jar alone.
-     *
-     * @return at least one row
-     */
+    /** The policies of the jar alone; at least one row. */
     public List<PolicyDescription> offered() {
         return offered;
     }

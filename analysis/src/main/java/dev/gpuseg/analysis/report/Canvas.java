@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.report;
 
-/**
- * The surface on which charts are drawn. Units are CSS pixels, y downwards; colours are 0xRRGGBB.
- */
+/** The surface on which charts are drawn. Units are CSS pixels, y downwards; colours are 0xRRGGBB. */
 public interface Canvas {
     /** Position of a text relative to its point. */
     enum Anchor {

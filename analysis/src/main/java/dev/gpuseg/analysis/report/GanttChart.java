@@ -52,11 +52,7 @@ public final class GanttChart {
         gpus = worst.set().platform().gpus().size();
     }
 
-    /**
-     * Height of this chart.
-     *
-     * @return CSS pixels
-     */
+    /** Height of this chart; CSS pixels. */
     public int height() {
         return TOP + ROW * (order.size() + gpus) + 44;
     }

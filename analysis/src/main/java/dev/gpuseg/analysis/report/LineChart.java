@@ -45,11 +45,7 @@ public record LineChart(String title, String xLabel, String yLabel, double yMax,
         footers = List.copyOf(footers);
     }
 
-    /**
-     * Height of this chart.
-     *
-     * @return CSS pixels
-     */
+    /** Height of this chart; CSS pixels. */
     public int height() {
         return TOP + PLOT_HEIGHT + 58 + 15 * footers.size();
     }

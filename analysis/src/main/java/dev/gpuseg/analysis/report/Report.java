@@ -84,11 +84,7 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
         return new Report(set, set.id(), sha256(input), VERSION, sections, measured);
     }
 
-    /**
-     * Whether the set passes every analysis of the report.
-     *
-     * @return true if so
-     */
+    /** Whether the set passes every analysis of the report. */
     public boolean schedulable() {
         return sections.stream().allMatch(s -> s.result().schedulable());
     }

@@ -81,11 +81,7 @@ public final class SvgCanvas implements Canvas {
             .append(colour(colour)).append("\">").append(escape(text)).append("</text>\n");
     }
 
-    /**
-     * The drawing so far, as an element for HTML or, after an XML declaration, for a file.
-     *
-     * @return SVG text
-     */
+    /** The drawing so far, as an element for HTML or, after an XML declaration, for a file; SVG text. */
     public String toSvg() {
         return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(width) + ' ' + number(height)
             + "\" width=\"" + number(width) + "\" height=\"" + number(height)

@@ -118,11 +118,7 @@ public final class Analyses {
         return map;
     }
 
-    /**
-     * Every analysis that needs nothing but a task set.
-     *
-     * @return an immutable list, in the order of the catalogue
-     */
+    /** Every analysis that needs nothing but a task set; an immutable list, in the order of the catalogue. */
     public static List<Analysis> all() {
         return List.copyOf(BY_NAME.values());
     }

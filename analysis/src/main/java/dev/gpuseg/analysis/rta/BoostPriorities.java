@@ -62,11 +62,7 @@ public record BoostPriorities(Map<String, Integer> byName, String conflict) {
         return highest(task.cpu(), tasks) + upTo.size();
     }
 
-    /**
-     * The choice in words.
-     *
-     * @return such as {@code camera 82, lidar 81}; empty if there is none
-     */
+    /** The choice in words, such as {@code camera 82, lidar 81}; empty if there is none. */
     public String text() {
         final List<String> parts = new ArrayList<>();
         byName.forEach((name, boost) -> parts.add(name + " " + boost));

@@ -21,11 +21,7 @@ public record ChainResult(String name, Latency reaction, Latency age, List<Step>
      * @param deadlineNs limit in nanoseconds, 0 = none
      */
     public record Latency(Long boundNs, long deadlineNs) {
-        /**
-         * Whether the limit is kept.
-         *
-         * @return true if there is no limit, or the bound is at most the limit
-         */
+        /** Whether the limit is kept; true if there is no limit, or the bound is at most the limit. */
         public boolean holds() {
             return deadlineNs == 0 || boundNs != null && boundNs <= deadlineNs;
         }
@@ -41,11 +37,7 @@ public record ChainResult(String name, Latency reaction, Latency age, List<Step>
      * @param inAge      whether the wait counts for the age; that of the last sample does not
      */
     public record Step(String task, String edge, long waitNs, long responseNs, boolean inAge) {
-        /**
-         * Wait and response together.
-         *
-         * @return nanoseconds
-         */
+        /** Wait and response together; nanoseconds. */
         public long totalNs() {
             return Math.addExact(waitNs, responseNs);
         }
@@ -60,11 +52,7 @@ public record ChainResult(String name, Latency reaction, Latency age, List<Step>
         steps = List.copyOf(steps);
     }
 
-    /**
-     * Whether both limits are kept.
-     *
-     * @return true if so
-     */
+    /** Whether both limits are kept. */
     public boolean schedulable() {
         return reaction.holds() && age.holds();
     }

@@ -24,11 +24,7 @@ public final class Hypotheses {
         /** The set or the scheduler breaks it. */
         FAILS;
 
-        /**
-         * The word in reports.
-         *
-         * @return lower case
-         */
+        /** The word in reports; lower case. */
         public String word() {
             return name().toLowerCase(java.util.Locale.ROOT).replace('_', ' ');
         }

@@ -59,20 +59,12 @@ public enum Hypothesis {
         this.text = text;
     }
 
-    /**
-     * Its number in the documents.
-     *
-     * @return a letter and a number
-     */
+    /** Its number in the documents; a letter and a number. */
     public String id() {
         return id;
     }
 
-    /**
-     * What is assumed.
-     *
-     * @return one sentence without a full stop
-     */
+    /** What is assumed; one sentence without a full stop. */
     public String text() {
         return text;
     }

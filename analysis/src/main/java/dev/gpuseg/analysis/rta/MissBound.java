@@ -23,11 +23,7 @@ public record MissBound(String task, MissLimit limit, Long bound, Long lateNs, L
         Objects.requireNonNull(problem, "problem");
     }
 
-    /**
-     * Whether the limit is kept.
-     *
-     * @return true if there is a bound, and it is at most the limit
-     */
+    /** Whether the limit is kept; true if there is a bound, and it is at most the limit. */
     public boolean holds() {
         return bound != null && bound <= limit.misses();
     }

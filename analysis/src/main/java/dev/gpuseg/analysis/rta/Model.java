@@ -42,29 +42,17 @@ public enum Model {
         this.hold = hold;
     }
 
-    /**
-     * What decides about the GPU.
-     *
-     * @return the simulator's scheduler
-     */
+    /** What decides about the GPU in the simulator. */
     public Scheduler scheduler() {
         return scheduler;
     }
 
-    /**
-     * How each core picks its thread.
-     *
-     * @return the simulator's policy of the cores
-     */
+    /** How each core of the simulator picks its thread. */
     public CpuPolicy cores() {
         return cores;
     }
 
-    /**
-     * Which part of a GPU segment holds the GPU.
-     *
-     * @return the simulator's word for it
-     */
+    /** Which part of a GPU segment holds the GPU in the simulator. */
     public Hold hold() {
         return hold;
     }

@@ -302,11 +302,7 @@ public final class PreparedSet {
         return new PreparedSet(set, false);
     }
 
-    /**
-     * The set that was prepared, see {@link TaskSet#slowed}.
-     *
-     * @return the task set
-     */
+    /** The set that was prepared, see {@link TaskSet#slowed}. */
     public TaskSet taskSet() {
         return set;
     }

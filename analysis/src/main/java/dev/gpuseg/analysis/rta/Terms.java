@@ -14,11 +14,7 @@ package dev.gpuseg.analysis.rta;
  */
 public record Terms(long ownNs, long jitterNs, long preemptionNs, long interferenceNs, long interleavingNs,
     long blockingNs, long overheadNs) {
-    /**
-     * Sum of the parts.
-     *
-     * @return the bound
-     */
+    /** The bound: the sum of the parts. */
     public long totalNs() {
         return Math.addExact(Math.addExact(Math.addExact(ownNs, jitterNs), Math.addExact(preemptionNs,
             interferenceNs)),

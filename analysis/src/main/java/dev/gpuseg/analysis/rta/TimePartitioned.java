@@ -79,11 +79,7 @@ public final class TimePartitioned implements Analysis {
         return Supply.of(table, partition, 0).timeFor(1) != Long.MAX_VALUE;
     }
 
-    /**
-     * What decides inside a window.
-     *
-     * @return fp or edf
-     */
+    /** What decides inside a window; fp or edf. */
     public Policy inner() {
         return table.inner();
     }

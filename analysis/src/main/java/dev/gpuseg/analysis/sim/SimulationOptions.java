@@ -62,20 +62,12 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
             this.preemptive = preemptive;
         }
 
-        /**
-         * The policy that decides.
-         *
-         * @return its name in the catalogue, empty if {@link Simulator#setPolicy} names it
-         */
+        /** The policy that decides; its name in the catalogue, empty if {@link Simulator#setPolicy} names it. */
         public String policy() {
             return policy;
         }
 
-        /**
-         * Whether contexts are disabled.
-         *
-         * @return false if a granted segment is never preempted
-         */
+        /** Whether contexts are disabled; false if a granted segment is never preempted. */
         public boolean preemptive() {
             return preemptive;
         }

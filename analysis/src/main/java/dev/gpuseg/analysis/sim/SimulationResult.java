@@ -38,11 +38,7 @@ public record SimulationResult(SimulationOptions options, String taskSetId, List
         long maxAgeNs, long ageDeadlineNs) {
     }
 
-    /**
-     * Whether a chain exceeded a limit.
-     *
-     * @return true if at least one output was too old, or came too late
-     */
+    /** Whether at least one output of a chain was too old, or came too late. */
     public boolean anyChainMiss() {
         return chains.stream().anyMatch(chain -> chain.misses() > 0);
     }

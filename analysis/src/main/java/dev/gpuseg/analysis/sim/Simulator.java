@@ -198,11 +198,7 @@ public final class Simulator {
         return anticipator == null ? 0 : anticipated;
     }
 
-    /**
-     * Whether a real-time task missed a deadline in the last run that it may not miss.
-     *
-     * @return true if so
-     */
+    /** Whether a real-time task missed a deadline in the last run that it may not miss. */
     public boolean anyRealTimeMiss() {
         return run.observations.anyRealTimeMiss();
     }

@@ -74,11 +74,7 @@ public final class AcceptanceSweep {
             && (a.claim() != Analysis.Claim.COMPARISON && a.claim() != Analysis.Claim.PROVEN_ELSEWHERE)).toList();
     }
 
-    /**
-     * Number of sets.
-     *
-     * @return sets of all points
-     */
+    /** Number of sets of all points. */
     public long totalSets() {
         return (long) sets * points().size();
     }

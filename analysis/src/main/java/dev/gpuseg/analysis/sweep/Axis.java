@@ -57,11 +57,7 @@ public enum Axis {
         throw new IllegalArgumentException("figure '" + figure + "' does not exist; known are 8a..8f, 9a..9f");
     }
 
-    /**
-     * The letter of the figures.
-     *
-     * @return {@code a}..{@code f}
-     */
+    /** The letter of the figures; {@code a}..{@code f}. */
     public char letter() {
         return letter;
     }
@@ -70,20 +66,12 @@ public enum Axis {
         return key;
     }
 
-    /**
-     * The label of the axis.
-     *
-     * @return a label
-     */
+    /** The label of the axis. */
     public String label() {
         return label;
     }
 
-    /**
-     * The published x labels.
-     *
-     * @return a copy
-     */
+    /** The published x labels; a copy. */
     public double[] labels() {
         return values.clone();
     }

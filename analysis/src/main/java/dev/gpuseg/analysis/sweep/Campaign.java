@@ -130,11 +130,7 @@ public final class Campaign {
         return columns;
     }
 
-    /**
-     * Responses above a bound that claims to be sound, at most a few hundred.
-     *
-     * @return in no particular order
-     */
+    /** Responses above a bound that claims to be sound, at most a few hundred; in no particular order. */
     public List<Excess> excesses() {
         return List.copyOf(excesses);
     }

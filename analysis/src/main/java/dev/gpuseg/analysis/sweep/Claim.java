@@ -104,11 +104,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
             && a.description().model() == analysis.description().model());
     }
 
-    /**
-     * Time partitions, with a separate table for every set.
-     *
-     * @return claims of soundness
-     */
+    /** Claims of soundness of time partitions, with a separate table for every set. */
     public static List<Claim> partitions() {
         return List.of(partitioned(FixedPriority.INSTANCE, CpuPolicy.FP),
             partitioned(EarliestDeadlineFirst.INSTANCE, CpuPolicy.FP),
@@ -184,11 +180,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
         return List.copyOf(claims);
     }
 
-    /**
-     * Name for tables.
-     *
-     * @return analysis and mechanism
-     */
+    /** Name for tables; analysis and mechanism. */
     public String title() {
         return analysis.name() + " @ " + mechanism;
     }

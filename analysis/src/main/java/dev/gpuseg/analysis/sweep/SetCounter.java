@@ -19,11 +19,7 @@ public interface SetCounter extends AutoCloseable {
      */
     Tally count(SetWork work, long from, long to, Progress progress) throws InterruptedException;
 
-    /**
-     * How many sets are worth a call.
-     *
-     * @return at least 1
-     */
+    /** How many sets are worth a call; at least 1. */
     default int step() {
         return STEP;
     }

@@ -16,11 +16,7 @@ public interface SetWork extends Serializable {
      */
     List<String> columns();
 
-    /**
-     * A judge of its own for one thread.
-     *
-     * @return a new one
-     */
+    /** A new judge of its own for one thread. */
     SetJudge open();
 
     /**

@@ -62,11 +62,7 @@ public final class Tally implements Serializable {
         return result;
     }
 
-    /**
-     * What is to be kept as files.
-     *
-     * @return in the order of the sets
-     */
+    /** What is to be kept as files; in the order of the sets. */
     public List<Finding> findings() {
         return List.copyOf(findings);
     }
