@@ -81,45 +81,25 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
             0, 0);
     }
 
-    /**
-     * The same task with another action on overrun.
-     *
-     * @param action what follows when a budget is used up
-     * @return a copy
-     */
+    /** A copy with another action when a budget is used up. */
     public TaskParameters onOverrun(final OverrunAction action) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
             action, windowNs, partition, account);
     }
 
-    /**
-     * The same task with another limit of its window.
-     *
-     * @param ns longest time from grant to end, 0 = unlimited
-     * @return a copy
-     */
+    /** A copy with another limit of its window, from grant to end in ns, 0 = unlimited. */
     public TaskParameters withWindow(final long ns) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
             overrun, ns, partition, account);
     }
 
-    /**
-     * The same task in another partition.
-     *
-     * @param id 0 = none
-     * @return a copy
-     */
+    /** A copy in another partition, 0 = none. */
     public TaskParameters inPartition(final int id) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
             overrun, windowNs, id, account);
     }
 
-    /**
-     * The same task with another account.
-     *
-     * @param id 0 = none
-     * @return a copy
-     */
+    /** A copy with another account, 0 = none. */
     public TaskParameters inAccount(final int id) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
             overrun, windowNs, partition, id);

@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class PriorityTest {
@@ -19,26 +18,6 @@ class PriorityTest {
         final IllegalArgumentException e =
             assertThrows(IllegalArgumentException.class, () -> Priority.requireValid(value, "task 7"));
         assertTrue(e.getMessage().startsWith("task 7: priority is " + value), e.getMessage());
-        assertThrows(IllegalArgumentException.class, () -> Priority.fromLinuxRtPriority(value));
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {0, 100, -3})
-    void shouldRefuseARankOutOfRange(final int rank) {
-        assertThrows(IllegalArgumentException.class, () -> Priority.fromRank(rank));
-        assertThrows(IllegalArgumentException.class, () -> Priority.toRank(rank));
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {-21, 20})
-    void shouldRefuseANiceValueOutOfRange(final int nice) {
-        assertThrows(IllegalArgumentException.class, () -> Priority.fromNice(nice));
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {-102, -1, 40})
-    void shouldRefuseAStatFieldThatNoThreadHas(final int value) {
-        assertThrows(IllegalArgumentException.class, () -> Priority.fromProcStat(value));
     }
 
     @Test
@@ -53,27 +32,5 @@ class PriorityTest {
         assertEquals(0, Priority.compareHigherFirst(7, 7));
         assertTrue(Priority.isRealTime(1));
         assertFalse(Priority.isRealTime(0));
-    }
-
-    @Test
-    void shouldTurnTheScaleOfTheLiteratureRound() {
-        assertEquals(99, Priority.fromRank(1));
-        assertEquals(1, Priority.fromRank(99));
-        for (int p = Priority.MIN; p <= Priority.MAX; p++) {
-            assertEquals(p, Priority.fromRank(Priority.toRank(p)));
-        }
-    }
-
-    @ParameterizedTest
-    @CsvSource({"-2,1", "-51,50", "-100,99", "-101,99", "0,0", "20,0", "39,0"})
-    void shouldReadTheStatFieldOfProc(final int value, final int priority) {
-        assertEquals(priority, Priority.fromProcStat(value));
-    }
-
-    @Test
-    void shouldTakeEveryNiceValueAsBestEffort() {
-        assertEquals(Priority.BEST_EFFORT, Priority.fromNice(-20));
-        assertEquals(Priority.BEST_EFFORT, Priority.fromNice(19));
-        assertEquals(42, Priority.fromLinuxRtPriority(42));
     }
 }
