@@ -511,15 +511,6 @@ public final class ClientQueue implements AutoCloseable {
     }
 
     /**
-     * Records skipped because their task was closed before they were read. Dispatcher thread.
-     *
-     * @return count
-     */
-    public long staleRecords() {
-        return validator.stale();
-    }
-
-    /**
      * Cycles ended so far. Any thread.
      *
      * @return count

@@ -259,11 +259,6 @@ public final class RuntimeDirectory {
         return root.resolve(Abi.WATCHDOG_NAME);
     }
 
-    /** The virtual GPU's application socket; absolute path. */
-    public Path simSocket() {
-        return root.resolve(Abi.SIM_SOCKET_NAME);
-    }
-
     /** The virtual GPU's control socket; absolute path. */
     public Path simControl() {
         return root.resolve(Abi.SIM_CONTROL_NAME);

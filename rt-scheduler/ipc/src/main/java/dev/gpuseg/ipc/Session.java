@@ -297,19 +297,6 @@ public final class Session implements AutoCloseable {
         return wakes;
     }
 
-    /**
-     * A counter that the client keeps about itself. Not trustworthy; for display only.
-     *
-     * @param offset {@code Abi.Session.RECORDS_OFFSET}, {@code BELLS_OFFSET}, {@code DROPS_OFFSET} ...
-     * @return its value
-     */
-    public long clientCounter(final int offset) {
-        if (offset < Abi.Session.RECORDS_OFFSET || offset >= Abi.Session.RESERVED2_OFFSET || (offset & 7) != 0) {
-            throw new IllegalArgumentException("offset " + offset + " is not a client counter of the session");
-        }
-        return buffer.getLongOpaque(offset);
-    }
-
     UnsafeBuffer buffer() {
         return buffer;
     }

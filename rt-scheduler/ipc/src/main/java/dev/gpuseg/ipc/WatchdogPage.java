@@ -45,11 +45,6 @@ public final class WatchdogPage implements AutoCloseable {
         return buffer.getLongVolatile(Abi.Watchdog.RELEASES_OFFSET);
     }
 
-    /** How many contexts it has enabled in all; count. */
-    public long releasedContexts() {
-        return buffer.getLongVolatile(Abi.Watchdog.RELEASED_CONTEXTS_OFFSET);
-    }
-
     /** When it last did so; CLOCK_MONOTONIC ns, 0 = never. */
     public long lastReleaseNs() {
         return buffer.getLongVolatile(Abi.Watchdog.LAST_RELEASE_NS_OFFSET);

@@ -31,7 +31,7 @@ public final class NotifySocket implements AutoCloseable {
     /**
      * Connects to this process's supervisor.
      *
-     * @return never null; {@link #supervised} tells whether there is one
+     * @return never null; sends nothing if there is none
      * @throws SystemCallException if one is named that cannot be reached
      */
     public static NotifySocket ofEnvironment() {
@@ -72,11 +72,6 @@ public final class NotifySocket implements AutoCloseable {
             return 0;
         }
         return Long.parseLong(us) * NS_PER_US;
-    }
-
-    /** Whether there is a supervisor; false if messages go nowhere. */
-    public boolean supervised() {
-        return fd >= 0;
     }
 
     /** How often the supervisor expects {@code WATCHDOG=1}; nanoseconds, 0 = not at all. */

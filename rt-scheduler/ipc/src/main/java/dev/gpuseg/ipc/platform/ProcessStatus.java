@@ -50,21 +50,6 @@ public final class ProcessStatus {
     }
 
     /**
-     * File name of the program that a process runs.
-     *
-     * @param pid the process
-     * @return without its directory; empty if the process has ended or may not be examined
-     */
-    public static String programName(final int pid) {
-        try {
-            final Path program = Files.readSymbolicLink(Path.of("/proc", Integer.toString(pid), "exe")).getFileName();
-            return program == null ? "" : program.toString();
-        } catch (final IOException e) {
-            return "";
-        }
-    }
-
-    /**
      * Whether a process runs a program. Makes no object.
      *
      * @param pid  the process

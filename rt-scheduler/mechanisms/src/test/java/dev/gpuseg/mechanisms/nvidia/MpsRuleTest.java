@@ -32,7 +32,7 @@ class MpsRuleTest {
         final Path file = Files.copy(Path.of("/bin/sleep"), proc.resolve("nvidia-cuda-mps-server"));
         program = new ProcessBuilder(file.toString(), "60").start();
         final int pid = (int) program.pid();
-        while (!"nvidia-cuda-mps-server".equals(ProcessStatus.programName(pid))) {
+        while (!ProcessStatus.runs(pid, "nvidia-cuda-mps-server")) {
             Thread.sleep(1);   // the launcher has not become the program yet
         }
         rule = new MpsRule(proc);
