@@ -24,22 +24,12 @@ public record Effort(long seed, int segments, int sequences, int events, long li
         }
     }
 
-    /**
-     * The same with another seed.
-     *
-     * @param newSeed of all random choices
-     * @return a copy
-     */
+    /** A copy with another seed of all random choices. */
     public Effort withSeed(final long newSeed) {
         return new Effort(newSeed, segments, sequences, events, limitNs);
     }
 
-    /**
-     * The same with another limit.
-     *
-     * @param newLimitNs of the whole run
-     * @return a copy
-     */
+    /** A copy with another limit of the whole run. */
     public Effort withLimit(final long newLimitNs) {
         return new Effort(seed, segments, sequences, events, newLimitNs);
     }

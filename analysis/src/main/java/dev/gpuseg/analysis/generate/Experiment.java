@@ -147,121 +147,51 @@ public record Experiment(Variant variant, Utilisation utilisation, int cpus, int
             new Gpu(1_000_000L, 800_000L, 200_000L, timesliceNs), WaitMode.SUSPEND);
     }
 
-    /**
-     * With another number of tasks, placed on the cores worst fit.
-     *
-     * @param tasks of the whole set
-     * @return the changed copy
-     */
+    /** A copy with another number of tasks of the whole set, placed on the cores worst fit. */
     public Experiment withTotalTasks(final int tasks) {
         return new Experiment(variant, utilisation, cpus, tasks, tasksPerCpu, cpuUtilisation, maxUtilisation, gpuRatio,
             periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, mode);
     }
 
-    /**
-     * With another number of tasks on each core.
-     *
-     * @param tasks of each core
-     * @return the changed copy
-     */
+    /** A copy with another number of tasks on each core. */
     public Experiment withTasksPerCpu(final Range tasks) {
         return new Experiment(variant, utilisation, cpus, totalTasks, tasks, cpuUtilisation, maxUtilisation, gpuRatio,
             periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, mode);
     }
 
-    /**
-     * With another utilisation of each core.
-     *
-     * @param range of each core
-     * @return the changed copy
-     */
+    /** A copy with another utilisation of each core. */
     public Experiment withCpuUtilisation(final Range range) {
         return new Experiment(variant, utilisation, cpus, totalTasks, tasksPerCpu, range, maxUtilisation, gpuRatio,
             periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, mode);
     }
 
-    /**
-     * With another number of cores.
-     *
-     * @param count cores
-     * @return the changed copy
-     */
+    /** A copy with another number of cores. */
     public Experiment withCpus(final int count) {
         return new Experiment(variant, utilisation, count, totalTasks, tasksPerCpu, cpuUtilisation, maxUtilisation,
-            gpuRatio,
-            periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, mode);
+            gpuRatio, periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, mode);
     }
 
-    /**
-     * With another share of GPU tasks.
-     *
-     * @param range share of the tasks
-     * @return the changed copy
-     */
+    /** A copy with another share of GPU tasks. */
     public Experiment withGpuRatio(final Range range) {
         return new Experiment(variant, utilisation, cpus, totalTasks, tasksPerCpu, cpuUtilisation, maxUtilisation,
-            range,
-            periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, mode);
+            range, periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, mode);
     }
 
-    /**
-     * With another G / C.
-     *
-     * @param range of each GPU task
-     * @return the changed copy
-     */
+    /** A copy with another G / C of each GPU task. */
     public Experiment withGpuToCpu(final Range range) {
         return new Experiment(variant, utilisation, cpus, totalTasks, tasksPerCpu, cpuUtilisation, maxUtilisation,
-            gpuRatio,
-            periodMs, gpuSegments, range, hostToGpu, bestEffortRatio, gpus, gpu, mode);
+            gpuRatio, periodMs, gpuSegments, range, hostToGpu, bestEffortRatio, gpus, gpu, mode);
     }
 
-    /**
-     * With another share of best-effort tasks.
-     *
-     * @param ratio share of the tasks
-     * @return the changed copy
-     */
+    /** A copy with another share of best-effort tasks. */
     public Experiment withBestEffortRatio(final double ratio) {
         return new Experiment(variant, utilisation, cpus, totalTasks, tasksPerCpu, cpuUtilisation, maxUtilisation,
-            gpuRatio,
-            periodMs, gpuSegments, gpuToCpu, hostToGpu, ratio, gpus, gpu, mode);
+            gpuRatio, periodMs, gpuSegments, gpuToCpu, hostToGpu, ratio, gpus, gpu, mode);
     }
 
-    /**
-     * With another wait mode.
-     *
-     * @param newMode the mode
-     * @return the changed copy
-     */
+    /** A copy with another wait mode. */
     public Experiment withMode(final WaitMode newMode) {
         return new Experiment(variant, utilisation, cpus, totalTasks, tasksPerCpu, cpuUtilisation, maxUtilisation,
-            gpuRatio,
-            periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, newMode);
-    }
-
-    /**
-     * With other GPUs.
-     *
-     * @param count  how many
-     * @param newGpu constants of each
-     * @return the changed copy
-     */
-    public Experiment withGpus(final int count, final Gpu newGpu) {
-        return new Experiment(variant, utilisation, cpus, totalTasks, tasksPerCpu, cpuUtilisation, maxUtilisation,
-            gpuRatio,
-            periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, count, newGpu, mode);
-    }
-
-    /**
-     * With other periods.
-     *
-     * @param range whole milliseconds
-     * @return the changed copy
-     */
-    public Experiment withPeriodMs(final Range range) {
-        return new Experiment(variant, utilisation, cpus, totalTasks, tasksPerCpu, cpuUtilisation, maxUtilisation,
-            gpuRatio,
-            range, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, mode);
+            gpuRatio, periodMs, gpuSegments, gpuToCpu, hostToGpu, bestEffortRatio, gpus, gpu, newMode);
     }
 }

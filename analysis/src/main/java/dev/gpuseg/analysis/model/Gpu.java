@@ -59,12 +59,7 @@ public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs, 
         return new Gpu(epsilonNs, Math.max(0, epsilonNs - DEFAULT_THETA_NS), DEFAULT_THETA_NS, DEFAULT_TIMESLICE_NS);
     }
 
-    /**
-     * The same GPU with another epsilon.
-     *
-     * @param newEpsilonNs runlist update delay
-     * @return the changed copy
-     */
+    /** The same GPU with another epsilon (runlist update delay); a copy. */
     public Gpu withEpsilonNs(final long newEpsilonNs) {
         return new Gpu(newEpsilonNs, alphaNs, thetaNs, timesliceNs, stallNs, stallPeriodNs);
     }

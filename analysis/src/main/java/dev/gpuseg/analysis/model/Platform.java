@@ -79,12 +79,7 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
             + "% longer than declared";
     }
 
-    /**
-     * The same platform with another slowdown by work beside a segment.
-     *
-     * @param percent 0..{@link #MAX_CO_RUN}
-     * @return the changed copy
-     */
+    /** A copy with another slowdown by work beside a segment, 0..{@link #MAX_CO_RUN}. */
     public Platform withCoRunPercent(final int percent) {
         return new Platform(cpus, gpus, optimistic, profile, simulated, percent);
     }
@@ -100,12 +95,7 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
         return new Platform(cpus, List.of(gpu), false, null);
     }
 
-    /**
-     * The same platform with one epsilon for all GPUs.
-     *
-     * @param epsilonNs runlist update delay
-     * @return the changed copy
-     */
+    /** A copy with one epsilon (runlist update delay) for all GPUs. */
     public Platform withEpsilonNs(final long epsilonNs) {
         return new Platform(cpus, gpus.stream().map(g -> g.withEpsilonNs(epsilonNs)).toList(), optimistic, profile,
             simulated, coRunPercent);

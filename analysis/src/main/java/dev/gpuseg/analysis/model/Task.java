@@ -219,12 +219,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
             bestEffort, process, missLimit, overload, segments);
     }
 
-    /**
-     * The same task with other segments.
-     *
-     * @param newSegments in the order of execution
-     * @return the changed copy
-     */
+    /** A copy with other segments, in the order of execution. */
     public Task withSegments(final List<Segment> newSegments) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
             process, missLimit, overload, newSegments);
@@ -244,12 +239,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
         return withSegments(slow);
     }
 
-    /**
-     * The same task in another process.
-     *
-     * @param newProcess name of the process, or null for one of its own
-     * @return the changed copy
-     */
+    /** A copy in the process of that name, or in one of its own if it is null. */
     public Task inProcess(final String newProcess) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
             newProcess, missLimit, overload, segments);

@@ -75,42 +75,22 @@ public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> ta
             tasks.stream().map(task -> task.slowed(percent)).toList(), chains);
     }
 
-    /**
-     * The same set with other tasks.
-     *
-     * @param newTasks in file order
-     * @return the changed copy
-     */
+    /** A copy with other tasks, in file order. */
     public TaskSet withTasks(final List<Task> newTasks) {
         return new TaskSet(id, platform, mode, newTasks, chains);
     }
 
-    /**
-     * The same set on another platform.
-     *
-     * @param newPlatform the platform
-     * @return the changed copy
-     */
+    /** A copy on another platform. */
     public TaskSet withPlatform(final Platform newPlatform) {
         return new TaskSet(id, newPlatform, mode, tasks, chains);
     }
 
-    /**
-     * The same set in another wait mode.
-     *
-     * @param newMode the mode
-     * @return the changed copy
-     */
+    /** A copy in another wait mode. */
     public TaskSet withMode(final WaitMode newMode) {
         return new TaskSet(id, platform, newMode, tasks, chains);
     }
 
-    /**
-     * The same set with other chains.
-     *
-     * @param newChains of its tasks
-     * @return the changed copy
-     */
+    /** A copy with other chains of its tasks. */
     public TaskSet withChains(final Chains newChains) {
         return new TaskSet(id, platform, mode, tasks, newChains);
     }

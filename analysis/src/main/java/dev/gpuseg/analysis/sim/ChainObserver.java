@@ -147,10 +147,6 @@ final class ChainObserver {
         return maxAgeNs[chain];
     }
 
-    boolean anyMiss() {
-        return Arrays.stream(misses).anyMatch(count -> count > 0);
-    }
-
     List<SimulationResult.ChainObservation> all() {
         final List<SimulationResult.ChainObservation> all = new ArrayList<>();
         for (int c = 0; c < tasks.length; c++) {

@@ -238,23 +238,13 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
             newOffsets, newExecution, newJitter, hostWork, anticipationPpm, durationNs, seed);
     }
 
-    /**
-     * The same with another seed.
-     *
-     * @param newSeed of the random choices
-     * @return the changed copy
-     */
+    /** A copy with another seed of all random choices. */
     public SimulationOptions withSeed(final long newSeed) {
         return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, arrivals, offsets,
             execution, jitter, hostWork, anticipationPpm, durationNs, newSeed);
     }
 
-    /**
-     * The same with host work elsewhere.
-     *
-     * @param newHostWork where in its window a segment needs the core
-     * @return the changed copy
-     */
+    /** A copy in which segments need the core elsewhere in their window. */
     public SimulationOptions with(final HostWork newHostWork) {
         return new SimulationOptions(scheduler, cpuPolicy, hold, optimistic, keepReady, update, arrivals, offsets,
             execution, jitter, newHostWork, anticipationPpm, durationNs, seed);
