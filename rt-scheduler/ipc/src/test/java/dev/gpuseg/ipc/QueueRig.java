@@ -137,6 +137,9 @@ final class QueueRig implements AutoCloseable {
         } catch (final InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+        if (housekeeping.isAlive()) {   // it would write into what is unmapped below
+            throw new IllegalStateException("the housekeeping thread did not end within 20 s");
+        }
         for (final ClientQueue queue : queues) {
             queue.close();
         }
