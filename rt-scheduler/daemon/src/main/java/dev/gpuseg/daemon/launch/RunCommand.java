@@ -175,9 +175,9 @@ public final class RunCommand implements Callable<Integer> {
 
     @Option(names = "--lock-memory", negatable = true, fallbackValue = "true",
         description = "Lock the daemon's memory (mlockall): code at its start, everything else from its first use "
-            + "(the warm-up uses what a segment does). Needs unlimited locked memory or CAP_IPC_LOCK, "
-            + "else the daemon does not start. Without this "
-            + "option memory is locked if --cpu or --priority is given, and a refusal is only a warning.")
+            + "(the warm-up uses what a segment does). Needs unlimited locked memory or CAP_IPC_LOCK, else the daemon "
+            + "does not start. Without this option memory is locked if --cpu or --priority is given, and a refusal is "
+            + "only a warning.")
     private Boolean lockMemory;
 
     @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
