@@ -6,6 +6,8 @@ import java.nio.file.Path;
 
 /** Operations on numbered file descriptors. A descriptor is a plain {@code int}; its owner closes it exactly once. */
 public final class Descriptor {
+    /** A stop and its end interrupt once each. */
+    private static final int ALLOCATE_TRIES = 1_000;
     private static final int F_ADD_SEALS = 1033;
     private static final int F_DUPFD_CLOEXEC = 1030;
     private static final int F_SEAL_SEAL = 1;
@@ -68,7 +70,11 @@ public final class Descriptor {
         if (fd < 0) {
             throw new SystemCallException("open", path.toString(), Native.getLastError());
         }
-        final int errno = LibC.posixFallocate(fd, 0, length);
+        int errno;
+        int tries = 0;
+        do {   // Linux 6.1 gives up for any signal, also for a stop
+            errno = LibC.posixFallocate(fd, 0, length);
+        } while (errno == Errno.EINTR && ++tries < ALLOCATE_TRIES);
         LibC.close(fd);
         if (errno != 0) {
             throw new SystemCallException("posix_fallocate", path + ", " + length, errno);
