@@ -6,6 +6,7 @@
 # (qemu-aarch64). Tests that mostly wait for programs which they start run beside the others, one after the other.
 # Any number of run.sh may work at the same time, also with one COUNTS-FILE: the lines of a test stay together.
 # A test that leaves something in $GPUSEG_TEST_BASE, a directory of its own in shared memory, fails.
+# One that fails is played once more; if it passes then, a line beginning with "again" says so, with what it said at first.
 label=$1 counts=$2
 shift 2
 passed=0 failed=0 skipped=0 waiting=
@@ -25,6 +26,12 @@ named() {
 }
 # run TEST: its output, status and seconds in $work/$name.*
 run() {
+	play "$1"
+	case $status in 0|77) return ;; esac
+	mv "$work/$name.log" "$work/$name.first"
+	play "$1"
+}
+play() {
 	began=$(date +%s)
 	GPUSEG_TEST_BASE=$(mktemp -d "$shared/XXX") && chmod 711 "$GPUSEG_TEST_BASE" || exit 1
 	export GPUSEG_TEST_BASE
@@ -53,7 +60,14 @@ report() {
 	exec 9>>"$counts.lock"
 	flock 9
 	case $status in
-	0) passed=$((passed + 1)); echo "ok    [$label] $name$took" ;;
+	0)
+		passed=$((passed + 1))
+		if [ -e "$work/$name.first" ]; then
+			echo "again [$label] $name passed when it was played once more$took; at first it said:"
+			sed 's/^/      /' "$work/$name.first"
+		else
+			echo "ok    [$label] $name$took"
+		fi ;;
 	77) skipped=$((skipped + 1)); echo "skip  [$label] $name: $(sed -n 's/.*skipped: //p' "$work/$name.log" | tail -1)" ;;
 	*) failed=$((failed + 1)); echo "FAIL  [$label] $name (exit $status)$took"; sed 's/^/      /' "$work/$name.log" ;;
 	esac
