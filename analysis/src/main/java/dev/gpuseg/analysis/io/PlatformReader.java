@@ -5,7 +5,9 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Platform;
+import dev.gpuseg.analysis.model.PlatformLimits;
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,10 +23,11 @@ import java.util.Set;
 final class PlatformReader {
     private static final Set<String> PLATFORM_KEYS = Set.of("cpus", "gpus", "epsilon", "alpha", "theta", "timeslice",
         "optimistic", "profile", "description", "measured", "stall", "amd", "quiet", "churn", "simulated",
-        "co_run");
+        "co_run", "clock", "newcomers", "contexts", "samples");
     private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice", "stall", "amd");
     private static final Set<String> QUIET_KEYS = Set.of("epsilon", "alpha");
     private static final Set<String> STALL_KEYS = Set.of("length", "period");
+    private static final Set<String> NEWCOMER_KEYS = Set.of("delay", "period");
 
     /** Follows the profile's name in reports. */
     private static final String WITHOUT_CHURN = " without churn";
@@ -73,7 +76,7 @@ final class PlatformReader {
         final List<Gpu> gpus = gpus(lookUp(node, base, "gpus"), toGpu(node, base, null));
         try {
             return new Platform(count, gpus, optimistic != null && optimistic.flag(), profile, isSimulated(node, base),
-                coRunPercent(lookUp(node, base, "co_run")));
+                coRunPercent(lookUp(node, base, "co_run")), limits(node, base, given.get("churn") != null));
         } catch (final InvalidModelException e) {
             throw given.refusal(e.getMessage());
         }
@@ -86,6 +89,48 @@ final class PlatformReader {
         final Node flag = own != null || measured == null || measured.kind() != Node.Kind.MAPPING ? own
             : measured.get("simulated");
         return flag != null && flag.flag();
+    }
+
+    private static PlatformLimits limits(final Node node, final Node base, final boolean quiet)
+        throws InvalidFileException {
+        final Node clock = lookUp(node, base, "clock");
+        final Node newcomers = lookUp(node, base, "newcomers");
+        final Node contexts = lookUp(node, base, "contexts");
+        final Node samples = lookUp(node, base, "samples");
+        long delayNs = 0;
+        long periodNs = 0;
+        final boolean none = newcomers != null && newcomers.kind() == Node.Kind.TEXT;
+        if (none && !"none".equals(newcomers.text())) {
+            throw newcomers.refuse("is " + newcomers.show() + "; write newcomers: none if no process makes a context "
+                + "of the GPU while a real-time task is open, or newcomers: {delay: 60ms, period: 2s}");
+        }
+        if (newcomers != null && !none) {
+            newcomers.requireMapping(NEWCOMER_KEYS);
+            delayNs = newcomers.required("delay").durationNs();
+            periodNs = newcomers.required("period").durationNs();
+            if (delayNs == 0) {
+                throw newcomers.required("delay").refuse("is 0; write the longest time from the first work of a new "
+                    + "context until it is disabled, like 60ms, or newcomers: none");
+            }
+        }
+        return new PlatformLimits(clockPermille(clock), none || quiet, delayNs, periodNs,
+            contexts == null ? 0 : contexts.integer(1, PlatformLimits.MAX_CONTEXTS),
+            samples == null ? 0 : samples.integer(1, Integer.MAX_VALUE));
+    }
+
+    /** By how much device times are longer at the lowest clock; 0 if that is not said. */
+    private static int clockPermille(final Node node) throws InvalidFileException {
+        if (node == null) {
+            return 0;
+        }
+        final String text = node.kind() == Node.Kind.INTEGER || node.kind() == Node.Kind.DECIMAL ? node.text() : "";
+        final int permille = text.matches("([1-9]|10)(\\.[0-9]{1,3})?")
+            ? new BigDecimal(text).movePointRight(PlatformLimits.CLOCK_DIGITS).intValueExact() : 0;
+        if (permille < PlatformLimits.CLOCK_MIN || permille > PlatformLimits.CLOCK_MAX) {
+            throw node.refuse("is " + node.show() + "; write how many times as long device parts take at the lowest "
+                + "clock, 1..10 with three digits at most, like clock: 1.53; 1 if they were measured there");
+        }
+        return permille;
     }
 
     /** How much longer work beside a segment may make it; 0 if that is not said. */

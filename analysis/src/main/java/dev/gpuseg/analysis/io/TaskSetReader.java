@@ -87,9 +87,7 @@ public final class TaskSetReader {
      * @throws IOException          if the file cannot be read
      */
     public Platform readPlatform(final Path path) throws IOException {
-        final Platform read = platforms.readProfile(path);
-        return new Platform(read.cpus(), read.gpus(), read.optimistic(), defaultId(path.toString()), read.simulated(),
-            read.coRunPercent());
+        return platforms.readProfile(path).withProfile(defaultId(path.toString()));
     }
 
     /**

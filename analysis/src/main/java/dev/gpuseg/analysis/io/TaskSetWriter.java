@@ -7,6 +7,7 @@ import dev.gpuseg.analysis.model.Chain;
 import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.PlatformLimits;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
@@ -80,6 +81,7 @@ public final class TaskSetWriter {
         if (set.platform().coRunPercent() > 0) {
             out.writeStringField("co_run", set.platform().coRunPercent() + "%");
         }
+        writeLimits(out, set.platform().limits());
         if (set.platform().gpus().size() == 1) {
             writeGpu(out, set.platform().gpus().get(0));
         } else {
@@ -92,6 +94,27 @@ public final class TaskSetWriter {
             out.writeEndArray();
         }
         out.writeEndObject();
+    }
+
+    private static void writeLimits(final JsonGenerator out, final PlatformLimits limits) throws IOException {
+        if (limits.clockPermille() > 0) {
+            out.writeFieldName("clock");
+            out.writeNumber(limits.clock());
+        }
+        if (limits.newcomerNs() > 0) {
+            out.writeObjectFieldStart("newcomers");
+            out.writeStringField("delay", Durations.format(limits.newcomerNs()));
+            out.writeStringField("period", Durations.format(limits.newcomerPeriodNs()));
+            out.writeEndObject();
+        } else if (limits.withoutNewcomers()) {
+            out.writeStringField("newcomers", "none");
+        }
+        if (limits.contexts() > 0) {
+            out.writeNumberField("contexts", limits.contexts());
+        }
+        if (limits.samples() > 0) {
+            out.writeNumberField("samples", limits.samples());
+        }
     }
 
     private static void writeGpu(final JsonGenerator out, final Gpu gpu) throws IOException {

@@ -14,9 +14,10 @@ import java.util.List;
  * @param simulated  true if times or constants were measured on the virtual GPU: every report says so
  * @param coRunPercent how much longer best-effort work beside a GPU segment may make it, 0..{@link #MAX_CO_RUN}; 0 =
  *                     none runs beside one. See {@link TaskSet#slowed}
+ * @param limits     within which the constants hold
  */
 public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String profile, boolean simulated,
-    int coRunPercent) {
+    int coRunPercent, PlatformLimits limits) {
     /** Most cores that a platform may have. */
     public static final int MAX_CPUS = 1024;
 
@@ -40,6 +41,21 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
             throw new InvalidModelException("platform: co_run is " + coRunPercent + "%; it must be 1%.." + MAX_CO_RUN
                 + "%");
         }
+    }
+
+    /**
+     * A platform that states no limits.
+     *
+     * @param cpus         as above
+     * @param gpus         as above
+     * @param optimistic   as above
+     * @param profile      as above
+     * @param simulated    as above
+     * @param coRunPercent as above
+     */
+    public Platform(final int cpus, final List<Gpu> gpus, final boolean optimistic, final String profile,
+        final boolean simulated, final int coRunPercent) {
+        this(cpus, gpus, optimistic, profile, simulated, coRunPercent, PlatformLimits.NONE);
     }
 
     /**
@@ -70,7 +86,8 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
 
     /** The caveats to show behind its name, such as ", SIMULATED GPU", or empty. */
     public String caveat() {
-        return (simulated ? ", SIMULATED GPU" : "") + (coRunPercent == 0 ? "" : ", " + coRunText());
+        return (simulated ? ", SIMULATED GPU" : "") + (coRunPercent == 0 ? "" : ", " + coRunText())
+            + (limits.slowsDevice() ? ", " + clockText() : "");
     }
 
     /** What {@link #coRunPercent} does to the bounds; without a full stop; empty if it is 0. */
@@ -79,9 +96,36 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
             + "% longer than declared";
     }
 
+    /** What {@link PlatformLimits#clockPermille} does to the bounds; without a full stop; empty if nothing. */
+    public String clockText() {
+        return limits.slowsDevice()
+            ? "clock " + limits.clock() + ": every device time counts so many times as declared" : "";
+    }
+
     /** A copy with another slowdown by work beside a segment, 0..{@link #MAX_CO_RUN}. */
     public Platform withCoRunPercent(final int percent) {
-        return new Platform(cpus, gpus, optimistic, profile, simulated, percent);
+        return new Platform(cpus, gpus, optimistic, profile, simulated, percent, limits);
+    }
+
+    /** A copy with other limits. */
+    public Platform withLimits(final PlatformLimits newLimits) {
+        return new Platform(cpus, gpus, optimistic, profile, simulated, coRunPercent, newLimits);
+    }
+
+    /** A copy under the name of a profile; null = of none. */
+    public Platform withProfile(final String name) {
+        return new Platform(cpus, gpus, optimistic, name, simulated, coRunPercent, limits);
+    }
+
+    /** A copy with other GPUs. */
+    public Platform withGpus(final List<Gpu> newGpus) {
+        return new Platform(cpus, newGpus, optimistic, profile, simulated, coRunPercent, limits);
+    }
+
+    /** What bounds and simulations count: new contexts are stops of the GPUs, nothing is slower any more. */
+    Platform counted() {
+        return new Platform(cpus, gpus.stream().map(limits::disturbed).toList(), optimistic, profile, simulated, 0,
+            limits.counted());
     }
 
     /**
@@ -97,7 +141,6 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
 
     /** A copy with one epsilon (runlist update delay) for all GPUs. */
     public Platform withEpsilonNs(final long epsilonNs) {
-        return new Platform(cpus, gpus.stream().map(g -> g.withEpsilonNs(epsilonNs)).toList(), optimistic, profile,
-            simulated, coRunPercent);
+        return withGpus(gpus.stream().map(g -> g.withEpsilonNs(epsilonNs)).toList());
     }
 }

@@ -48,17 +48,22 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
         }
 
         /**
-         * The window where other work may run beside it.
+         * The window as long as it may take on a platform: first its device part at the lowest clock, then all of it
+         * beside other work.
          *
-         * @param percent how much longer each of its parts may take, 0 or more
+         * @param platform whose clock and co_run count
          * @return each time longer by so much, rounded up
          */
-        public Gpu slowed(final int percent) {
-            return new Gpu(slower(hostNs, percent), slower(deviceNs, percent), slower(totalNs, percent));
+        public Gpu slowed(final Platform platform) {
+            final int clock = Math.max(0, platform.limits().clockPermille() - PlatformLimits.CLOCK_MIN);
+            final long device = slower(deviceNs, clock, PlatformLimits.CLOCK_MIN);
+            final int percent = platform.coRunPercent();
+            return new Gpu(slower(hostNs, percent, WHOLE), slower(device, percent, WHOLE),
+                slower(Math.addExact(totalNs, device - deviceNs), percent, WHOLE));
         }
 
-        private static long slower(final long ns, final int percent) {
-            return IntegerMath.ceilDiv(Math.multiplyExact(ns, (long) WHOLE + percent), WHOLE);
+        private static long slower(final long ns, final int more, final int whole) {
+            return more == 0 ? ns : IntegerMath.ceilDiv(Math.multiplyExact(ns, (long) whole + more), whole);
         }
 
         /**

@@ -226,15 +226,15 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
     }
 
     /**
-     * The same task where other work may run beside its windows.
+     * The same task where its windows take as long as a platform says.
      *
-     * @param percent how much longer each of its windows may take, 0 or more
+     * @param platform whose slowdown by work beside the windows, and clock, count
      * @return the changed copy
      */
-    public Task slowed(final int percent) {
+    public Task slowed(final Platform platform) {
         final List<Segment> slow = new ArrayList<>(segments.size());
         for (final Segment segment : segments) {
-            slow.add(segment instanceof Segment.Gpu window ? window.slowed(percent) : segment);
+            slow.add(segment instanceof Segment.Gpu window ? window.slowed(platform) : segment);
         }
         return withSegments(slow);
     }

@@ -63,16 +63,17 @@ public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> ta
     }
 
     /**
-     * The set that bounds and simulations count: with {@link Platform#coRunPercent}, every window is longer by so much.
-     * What runs beside the windows is not in the set, so the result has no slowdown of its own.
+     * The set that bounds and simulations count. With {@link Platform#coRunPercent} every window is longer by so much;
+     * with a clock of {@link PlatformLimits} every device part; new contexts are stops of the GPU. What is counted is
+     * not in the platform of the result any more.
      *
-     * @return this set if nothing runs beside a window
+     * @return this set if it counts as declared
      * @throws InvalidModelException if a time leaves the range of the model
      */
     public TaskSet slowed() {
-        final int percent = platform.coRunPercent();
-        return percent == 0 ? this : new TaskSet(id, platform.withCoRunPercent(0), mode,
-            tasks.stream().map(task -> task.slowed(percent)).toList(), chains);
+        final Platform counted = platform.counted();
+        return counted.equals(platform) ? this : new TaskSet(id, counted, mode,
+            tasks.stream().map(task -> task.slowed(platform)).toList(), chains);
     }
 
     /** A copy with other tasks, in file order. */

@@ -97,7 +97,7 @@ public final class Refusals {
 
     /** What no other task is to blame for; empty if the task passes alone. */
     private static String alone(final Analysis analysis, final TaskSet set, final Task declared) {
-        final Task task = declared.slowed(set.platform().coRunPercent());
+        final Task task = declared.slowed(set.platform());
         final long ownNs = task.cpuNs() + task.gpuNs();
         if (ownNs > task.deadlineNs()) {
             return "its own execution, " + ms(ownNs) + " ms (CPU " + ms(task.cpuNs()) + ", GPU " + ms(task.gpuNs())

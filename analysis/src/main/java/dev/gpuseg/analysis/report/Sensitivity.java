@@ -149,8 +149,7 @@ public record Sensitivity(OptionalLong epsilonNs, long cpuPermille, long gpuPerm
         for (final Gpu gpu : set.platform().gpus()) {
             gpus.add(gpu.withEpsilonNs(Math.min(epsilonNs, Durations.MAX_NS)));
         }
-        return new Platform(set.platform().cpus(), gpus, set.platform().optimistic(), set.platform().profile(),
-            set.platform().simulated(), set.platform().coRunPercent());
+        return set.platform().withGpus(gpus);
     }
 
     /**

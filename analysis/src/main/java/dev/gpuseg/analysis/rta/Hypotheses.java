@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
+import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Gpu;
+import dev.gpuseg.analysis.model.PlatformLimits;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
@@ -15,8 +17,12 @@ public final class Hypotheses {
     public enum Status {
         /** The set keeps it. */
         HOLDS,
-        /** No file can show it: it is a property of the machine, the daemon or the programs. */
-        ASSUMED,
+        /** It is checked for each task set; nothing is known without one. */
+        BY_SET,
+        /** The daemon or a recording shows when it is broken; the detail names the counter or the command. */
+        WATCHED,
+        /** The integrator sees to it; the detail names what shows it. */
+        TO_ENSURE,
         /** The programs decide it when they open their tasks; the set does not say it. */
         NOT_STATED,
         /** Neither set nor daemon can keep it or check it. */
@@ -39,6 +45,9 @@ public final class Hypotheses {
      */
     public record Finding(Hypothesis hypothesis, Status status, String detail) {
     }
+
+    /** No failure in n trials: at most 3/n, with a confidence of 95 %; here in per cent. */
+    private static final double RULE_OF_THREE = 300;
 
     private Hypotheses() {
     }
@@ -82,7 +91,10 @@ public final class Hypotheses {
             case M2, M10 -> model.disablesContexts();
             case M6 -> model.needsOneOrder() || model == Model.PARTITIONS;
             case M8 -> model == Model.BOOSTED_WINDOWS || model == Model.BOOSTED_DEADLINE_WINDOWS;
-            case M9 -> model.disablesContexts();
+            case M9 -> true;
+            case G4 -> model == Model.GATED_WINDOWS;
+            case N1 -> model.disablesContexts();
+            case E2 -> model.cores() == CpuPolicy.EDF;
             case E1 -> model.usesDeadlines();
             case E3 -> analysis.mode() == WaitMode.BUSY && model.cores() == CpuPolicy.EDF;
             case P1 -> model == Model.PARTITIONS || model == Model.PARTITIONS_DEADLINE_CORES;
@@ -95,7 +107,8 @@ public final class Hypotheses {
         return switch (hypothesis) {
             case M1 -> analysis.claim() == Analysis.Claim.MODEL_ONLY || analysis.claim() == Analysis.Claim.COMPARISON
                 ? new Finding(hypothesis, Status.FAILS, model.differs())
-                : new Finding(hypothesis, Status.ASSUMED, "");
+                : new Finding(hypothesis, Status.WATCHED, Evidence.of(hypothesis));
+            case M2 -> new Finding(hypothesis, Status.WATCHED, epsilon(set));
             case M5 -> waiting(analysis, set);
             case M6 -> check(hypothesis, set == null ? null : prepared(set, analysis).orderConflict());
             case M8 -> boost(analysis, set, boosted);
@@ -104,9 +117,74 @@ public final class Hypotheses {
                 + "% no single segment becomes more than " + set.platform().coRunPercent() + "% longer; no daemon "
                 + "keeps it below that");
             case M12 -> set != null && set.tasks().stream().allMatch(task -> task.blockingNs() == 0)
-                ? new Finding(hypothesis, Status.HOLDS, "") : new Finding(hypothesis, Status.ASSUMED, "");
-            default -> new Finding(hypothesis, Status.ASSUMED, hypothesis == Hypothesis.S1 ? stalls(set) : "");
+                ? new Finding(hypothesis, Status.HOLDS, "") : ensure(hypothesis);
+            case N1 -> newcomers(set);
+            case K1 -> clock(set);
+            case T1 -> CoreThrottling.find(set, analysis.mode());
+            case S1 -> new Finding(hypothesis, Status.TO_ENSURE, stalls(set) + Evidence.of(hypothesis));
+            case E2 -> deadlineCores(analysis, set);
+            default -> Evidence.isWatched(hypothesis)
+                ? new Finding(hypothesis, Status.WATCHED, Evidence.of(hypothesis)) : ensure(hypothesis);
         };
+    }
+
+    private static Finding ensure(final Hypothesis hypothesis) {
+        return new Finding(hypothesis, Status.TO_ENSURE, Evidence.of(hypothesis));
+    }
+
+    /** What a maximum of samples can say of the next update. */
+    private static String epsilon(final TaskSet set) {
+        final PlatformLimits limits = set == null ? PlatformLimits.NONE : set.platform().limits();
+        final StringBuilder text = new StringBuilder(Evidence.of(Hypothesis.M2));
+        if (limits.contexts() > 0) {
+            text.append("; epsilon was measured with ").append(limits.contexts()).append(" contexts");
+        }
+        if (limits.samples() > 0) {
+            text.append(limits.contexts() > 0 ? "" : "; epsilon was measured").append(" in ").append(limits.samples())
+                .append(" updates, so one is longer with a probability of at most ")
+                .append(String.format(java.util.Locale.ROOT, "%.2f %%", RULE_OF_THREE / limits.samples()))
+                .append(" (95 % confidence)");
+        }
+        return text.toString();
+    }
+
+    private static Finding newcomers(final TaskSet set) {
+        if (set == null || set.tasks().stream().noneMatch(Hypotheses::usesGpu)) {
+            return new Finding(Hypothesis.N1, set == null ? Status.BY_SET : Status.HOLDS, "");
+        }
+        final PlatformLimits limits = set.platform().limits();
+        if (limits.newcomerNs() > 0) {
+            return new Finding(Hypothesis.N1, Status.WATCHED, "the bounds contain one that runs for "
+                + Durations.format(limits.newcomerNs()) + " every " + Durations.format(limits.newcomerPeriodNs()) + "; "
+                + Evidence.of(Hypothesis.N1));
+        }
+        return limits.withoutNewcomers() ? new Finding(Hypothesis.N1, Status.WATCHED, Evidence.of(Hypothesis.N1))
+            : new Finding(Hypothesis.N1, Status.NOT_STATED, "no process makes a context of the GPU while a real-time "
+            + "task is open (newcomers: none, or newcomers: {delay: 60ms, period: 2s})");
+    }
+
+    private static Finding clock(final TaskSet set) {
+        if (set == null || set.tasks().stream().noneMatch(Hypotheses::usesGpu)) {
+            return new Finding(Hypothesis.K1, set == null ? Status.BY_SET : Status.HOLDS, "");
+        }
+        return set.platform().limits().clockPermille() > 0 ? ensure(Hypothesis.K1)
+            : new Finding(Hypothesis.K1, Status.NOT_STATED, "device parts were measured at the lowest clock, beside "
+            + "the heaviest load (clock: 1, or by how much they are longer there: clock: 1.53)");
+    }
+
+    /** The kernel's class for deadlines gives a thread that wakes a new deadline, if its budget is too fresh. */
+    private static Finding deadlineCores(final AnalysisDescription analysis, final TaskSet set) {
+        if (set == null) {
+            return new Finding(Hypothesis.E2, Status.BY_SET, "");
+        }
+        for (final Task task : set.tasks()) {
+            if (!task.bestEffort() && (analysis.mode() == WaitMode.SUSPEND && usesGpu(task) || task.blockingNs() > 0)) {
+                return new Finding(Hypothesis.E2, Status.FAILS, "the thread of task \"" + task.name() + "\" sleeps "
+                    + "within its jobs, and SCHED_DEADLINE postpones the deadline of a thread that wakes; order the "
+                    + "cores by priority (edf-fp-suspend, --core-order fp)");
+            }
+        }
+        return ensure(Hypothesis.E2);
     }
 
     private static PreparedSet prepared(final TaskSet set, final AnalysisDescription analysis) {
@@ -114,7 +192,7 @@ public final class Hypotheses {
     }
 
     private static Finding check(final Hypothesis hypothesis, final String conflict) {
-        return conflict == null ? new Finding(hypothesis, Status.ASSUMED, "checked for each task set")
+        return conflict == null ? new Finding(hypothesis, Status.BY_SET, "")
             : new Finding(hypothesis, conflict.isEmpty() ? Status.HOLDS : Status.FAILS, conflict);
     }
 
@@ -126,13 +204,14 @@ public final class Hypotheses {
         final String conflict = analysis.model().processConflict(s, analysis.mode());
         final String shared = s.sharedProcesses();
         return !conflict.isEmpty() || shared.isEmpty() ? check(Hypothesis.M10, conflict)
-            : new Finding(Hypothesis.M10, Status.ASSUMED, "the bounds contain the waiting inside of process " + shared
+            : new Finding(Hypothesis.M10, Status.TO_ENSURE, "the bounds contain the waiting inside of process " + shared
             + "; all its tasks must be open before one of them begins a window");
     }
 
     private static Finding waiting(final AnalysisDescription analysis, final TaskSet set) {
         if (set == null || set.tasks().stream().allMatch(task -> task.gpuSegmentCount() == 0)) {
-            return new Finding(Hypothesis.M5, Status.ASSUMED, set == null ? "checked for each task set" : "");
+            return set == null ? new Finding(Hypothesis.M5, Status.BY_SET, "")
+                : new Finding(Hypothesis.M5, Status.HOLDS, "");
         }
         if (set.mode() != analysis.mode()) {
             return new Finding(Hypothesis.M5, Status.FAILS, "the set has mode: " + set.mode().word()
@@ -140,7 +219,7 @@ public final class Hypotheses {
         }
         final String conflict = analysis.model().spinsForHolder(analysis.mode())
             ? prepared(set, analysis).spinConflict() : "";
-        return conflict.isEmpty() ? new Finding(Hypothesis.M5, Status.ASSUMED, "")
+        return conflict.isEmpty() ? ensure(Hypothesis.M5)
             : new Finding(Hypothesis.M5, Status.FAILS, conflict);
     }
 
@@ -166,10 +245,10 @@ public final class Hypotheses {
         }
         for (final Gpu gpu : set.platform().gpus()) {
             if (gpu.stallNs() > 0) {
-                return "the declared stops are in the bounds";
+                return "the declared stops are in the bounds; ";
             }
         }
-        return set.tasks().stream().anyMatch(Hypotheses::usesGpu) ? "no stops are declared" : "";
+        return set.tasks().stream().anyMatch(Hypotheses::usesGpu) ? "no stops are declared; " : "";
     }
 
     private static boolean usesGpu(final Task task) {

@@ -12,6 +12,8 @@ public enum Hypothesis {
     /** Holder. */
     M1("M1", "of the open windows of a GPU, the scheduler lets one have it, by the order of the analysis, from begin "
         + "to end"),
+    /** Gate. */
+    G4("G4", "every process marks its work on the GPU, and best-effort jobs end before the next one of their task"),
     /** Updates. */
     M2("M2", "an update takes at most epsilon, an update in progress is completed, and only a change of the holder "
         + "starts one"),
@@ -36,6 +38,14 @@ public enum Hypothesis {
     M11("M11", "daemon and watchdog are alive, and the time from a mark to the decision is part of epsilon"),
     /** Blocking. */
     M12("M12", "a task waits for its declared blocking outside of its windows"),
+    /** New contexts. */
+    N1("N1", "no process makes a context of the GPU while a real-time task is open, or only as the platform declares "
+        + "it (newcomers)"),
+    /** Clock of the GPU. */
+    K1("K1", "device parts take no longer than declared also at the lowest clock, beside the heaviest load, or by no "
+        + "more than the factor clock of the platform"),
+    /** Throttling by the kernel. */
+    T1("T1", "the kernel takes no core away from real-time threads"),
     /** Stops of the GPU. */
     S1("S1", "nothing but the scheduler stops a GPU, or only as the platform declares it (stall)"),
     /** Work beside segments. */
@@ -43,6 +53,8 @@ public enum Hypothesis {
         + "platform"),
     /** Deadlines. */
     E1("E1", "jobs mark their release, so that the deadline of a window is that of its job"),
+    /** Deadlines on cores. */
+    E2("E2", "cores run the thread whose job has the earliest absolute deadline"),
     /** Ties of deadlines. */
     E3("E3", "two threads that spin for one GPU on one core never have the same absolute deadline"),
     /** Partitions. */

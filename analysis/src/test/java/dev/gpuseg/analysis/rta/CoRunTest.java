@@ -170,7 +170,7 @@ class CoRunTest {
 
     @Test
     void shouldSayThatNothingChecksTheAssumption() throws Exception {
-        final TaskSet set = coRun(one(10), PERCENT);
+        final TaskSet set = Sets.stated(coRun(one(10), PERCENT));
         final AnalysisDescription analysis = Analyses.get("gcaps-window-suspend").description();
         final Soundness soundness = Soundness.of(analysis, set);
         assertEquals(Soundness.Verdict.CONDITIONAL, soundness.verdict());
@@ -178,7 +178,7 @@ class CoRunTest {
             soundness.text());
         assertEquals(1, soundness.findings().stream().filter(f -> f.hypothesis() == Hypothesis.B1
             && f.status() == Hypotheses.Status.NOT_CHECKED).count());
-        final Soundness without = Soundness.of(analysis, one(10));
+        final Soundness without = Soundness.of(analysis, Sets.stated(one(10)));
         assertEquals(Soundness.Verdict.SOUND, without.verdict(), without.text());
         assertFalse(without.findings().stream().anyMatch(f -> f.hypothesis() == Hypothesis.B1));
         final List<AnalysisResult> results = List.of(Analyses.get("gcaps-window-suspend").analyse(set));

@@ -3,6 +3,7 @@ package dev.gpuseg.analysis.sim;
 
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.Platform;
+import dev.gpuseg.analysis.model.PlatformLimits;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
@@ -76,6 +77,17 @@ public final class Sets {
      */
     public static TaskSet set(final WaitMode mode, final int cpus, final double epsilonMs, final Task... tasks) {
         return new TaskSet("test", Platform.of(cpus, new Gpu(ns(epsilonMs), 0, 0, MS)), mode, List.of(tasks));
+    }
+
+    /**
+     * The same set on a platform that says what its bounds are conditional on: no new contexts, the lowest clock.
+     *
+     * @param set a set
+     * @return the copy
+     */
+    public static TaskSet stated(final TaskSet set) {
+        return set.withPlatform(set.platform().withLimits(new PlatformLimits(PlatformLimits.CLOCK_MIN, true, 0, 0, 0,
+            0)));
     }
 
     /**

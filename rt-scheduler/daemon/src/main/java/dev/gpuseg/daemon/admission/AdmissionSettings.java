@@ -51,8 +51,9 @@ public record AdmissionSettings(AdmissionMode mode, TaskSet declared, Platform p
             return new AdmissionSettings(mode, declared, declared == null ? profile : declared.platform(), cores,
                 graceNs);
         }
-        final Platform constants = profile.coRunPercent() == 0
-            ? profile.withCoRunPercent(declared.platform().coRunPercent()) : profile;
+        final Platform own = declared.platform();
+        final Platform constants = (profile.coRunPercent() == 0 ? profile.withCoRunPercent(own.coRunPercent())
+            : profile).withLimits(profile.limits().over(own.limits()));
         try {
             return new AdmissionSettings(mode, declared.withPlatform(constants), constants, cores, graceNs);
         } catch (final InvalidModelException e) {

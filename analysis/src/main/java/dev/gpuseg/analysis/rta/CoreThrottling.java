@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.Segment;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.rta.Hypotheses.Finding;
+import dev.gpuseg.analysis.rta.Hypotheses.Status;
+
+/**
+ * Whether the kernel may take a core away from the real-time threads of a set (T1). By default they have 950 ms of each
+ * second of a core, after which the core is another's for 50 ms ({@code sched_rt_runtime_us}; since Linux 6.12 the fair
+ * server, where an ordinary thread waits).
+ */
+final class CoreThrottling {
+    private static final long SECOND_NS = 1_000_000_000L;
+    private static final long RUNTIME_NS = 950_000_000L;
+    private static final long MS = 1_000_000L;
+
+    private CoreThrottling() {
+    }
+
+    static Finding find(final TaskSet set, final WaitMode mode) {
+        if (set == null) {
+            return new Finding(Hypothesis.T1, Status.BY_SET, "");
+        }
+        final TaskSet counted = set.slowed();
+        int busiest = 0;
+        long most = 0;
+        for (int core = 1; core <= set.platform().cpus(); core++) {
+            long sum = 0;
+            for (final Task task : counted.tasks()) {
+                sum += task.cpu() == core && !task.bestEffort() ? inOneSecond(task, mode) : 0;
+            }
+            if (sum > most) {
+                most = sum;
+                busiest = core;
+            }
+        }
+        if (most <= RUNTIME_NS) {
+            return new Finding(Hypothesis.T1, Status.HOLDS, most == 0 ? "" : "core " + busiest + " needs at most "
+                + (most + MS - 1) / MS + " ms of a second, of 950");
+        }
+        return new Finding(Hypothesis.T1, Status.NOT_STATED, "real-time threads of core " + busiest + " may need "
+            + Math.min(SECOND_NS / MS, (most + MS - 1) / MS) + " ms of a second, and the kernel gives them 950: "
+            + "kernel.sched_rt_runtime_us must be -1");
+    }
+
+    /**
+     * The most that a task needs of its core within any second, if it meets its deadlines. One that spins may do so
+     * until its deadline, with or without the GPU.
+     */
+    private static long inOneSecond(final Task task, final WaitMode mode) {
+        final long need = mode == WaitMode.BUSY && task.gpuSegmentCount() > 0 ? task.deadlineNs()
+            : Math.min(task.deadlineNs(), Math.addExact(task.cpuNs(), hostNs(task)));
+        final long span = SECOND_NS + Math.max(0, task.deadlineNs() - need);
+        final long jobs = span / task.periodNs();
+        return Math.min(SECOND_NS, jobs * need + Math.min(need, span - jobs * task.periodNs()));
+    }
+
+    private static long hostNs(final Task task) {
+        return task.segments().stream().filter(Segment.Gpu.class::isInstance)
+            .mapToLong(s -> ((Segment.Gpu) s).hostNs()).sum();
+    }
+}

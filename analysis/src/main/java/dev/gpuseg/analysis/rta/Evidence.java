@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import java.util.Set;
+
+/** How somebody finds out whether a hypothesis holds on his machine: a command, or a counter of the daemon. */
+final class Evidence {
+    /** Those that the daemon, or a recording of it, shows to be broken. */
+    private static final Set<Hypothesis> WATCHED = Set.of(Hypothesis.M0, Hypothesis.M1, Hypothesis.M2, Hypothesis.M11,
+        Hypothesis.N1, Hypothesis.P1, Hypothesis.W1);
+
+    private Evidence() {
+    }
+
+    static boolean isWatched(final Hypothesis hypothesis) {
+        return WATCHED.contains(hypothesis);
+    }
+
+    /** One clause; never empty. */
+    static String of(final Hypothesis hypothesis) {
+        return switch (hypothesis) {
+            case M0, W1 -> "`gpuseg trace check SET RECORDING` compares arrivals and times; counter overruns";
+            case M1, P1 -> "`gpuseg trace check --decisions` decides a recording again";
+            case G4 -> "`gpuseg status` lists who is registered, `fuser -v /dev/nvidia*` who uses the GPU";
+            case M2 -> "gpuseg_enforcement_seconds, alert GpusegEnforcementSlow";
+            case M3 -> "`gpuseg status` shows protected contexts, which are never disabled; counter mechanism_errors";
+            case M4 -> "`chrt -a -p PID` and `taskset -a -p PID` of each task; `gpuseg doctor`";
+            case M5 -> "`top -H -p PID`: a thread that sleeps uses no CPU while the GPU works for it";
+            case M6, M10 -> "checked for the set";
+            case M7 -> "`chrt -a -p PID` of best-effort programs, `taskset -a -p PID` of the daemon; `gpuseg doctor`";
+            case M8 -> "`gpuseg status --json`: boost of each task";
+            case M9 -> "under `gpuseg exec` every launch is in a window; other programs: by their source";
+            case M11 -> "counters stalls and watchdog_releases, gauge max_cycle_ns";
+            case M12 -> "by the source of the task: what it waits for outside of its windows is declared as blocking";
+            case N1 -> "gpu_contexts of `gpuseg status --json` counts contexts that were made (observer)";
+            case K1 -> "`nvidia-smi -q -d CLOCK,PERFORMANCE` shows the clock and what lowers it";
+            case T1 -> "`gpuseg doctor`, line real-time throttling; `sysctl kernel.sched_rt_runtime_us`";
+            case S1 -> "`dmesg` shows resets and Xid errors, `nvidia-smi -q -d PERFORMANCE` throttling";
+            case B1 -> "by the kernels of the best-effort programs";
+            case E1 -> "by the source of the task: it marks its release (gpuseg_job, a period)";
+            case E2 -> "`chrt -p PID` shows SCHED_DEADLINE, runtime, deadline and period";
+            case E3 -> "deadlines are nanoseconds of a clock";
+        };
+    }
+}
