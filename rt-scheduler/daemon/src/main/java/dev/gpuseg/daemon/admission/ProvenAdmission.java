@@ -14,10 +14,12 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.LeastBudgets;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
+import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.Client;
@@ -37,6 +39,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 
 /**
  * Admits a task if the sound analysis of the running policy proves every deadline of what is admitted together with it.
@@ -178,7 +181,8 @@ public final class ProvenAdmission implements AdmissionControl {
         if (why == null) {
             prospect = judge(sound, all);
             why = prospect.proven() ? null : Refusal.text(prospect, nameInSet(newcomer, all))
-                + Boosts.advice(prospect, sound.boosted(), all, settings.declared());
+                + (prospect.problem().isEmpty()
+                ? Boosts.advice(prospect, sound.boosted(), all, settings.declared()) : "");
         }
         if (why != null) {
             incident(newcomer, why, prospect);
@@ -282,7 +286,21 @@ public final class ProvenAdmission implements AdmissionControl {
             }
         }
         final Policy next = change.policy() == null ? policy : change.policy();
+        final String slices = slices(change);
+        if (slices != null) {
+            return slices;
+        }
         return next.equals(policy) && rules.equals(overrunRules) ? null : refuseChange(next, rules);
+    }
+
+    /** Slices of new weights are calls of the driver before the next disable, which epsilon does not contain. */
+    private String slices(final PolicySettings change) {
+        if (change.sharing() != Sharing.TIMESLICES || settings.mode() != AdmissionMode.ENFORCE) {
+            return null;
+        }
+        refused++;
+        return "sharing: timeslices makes calls of the driver that delay the next disable, and epsilon does not "
+            + "contain them; use sharing: turns, or --admission warn";
     }
 
     private String refuseChange(final Policy wanted, final Map<String, OverrunAction> rules) {
@@ -462,8 +480,28 @@ public final class ProvenAdmission implements AdmissionControl {
             return Prospect.unproven(by.analysis(), unbounded);
         }
         final String id = settings.declared() == null ? "admitted" : settings.declared().id();
-        return Prospect.of(withPartitions(by.analysis(), admitted), id, settings.platform(), settings.waitMode(),
-            placed, floating, chains);
+        return withBudgets(Prospect.of(withPartitions(by.analysis(), admitted), id, settings.platform(),
+            settings.waitMode(), placed, floating, chains), admitted, boosts);
+    }
+
+    /** No proof where a job within its declared times can use up its budget: its overrun action would act. */
+    private Prospect withBudgets(final Prospect prospect, final List<Admitted> admitted, final boolean boosts) {
+        if (!prospect.proven() || prospect.result() == null) {
+            return prospect;
+        }
+        for (final Admitted open : admitted) {
+            final TaskOpen request = effective(open);
+            if (open.source() == Admitted.Source.DECLARED && open.isRealTime() && request.budgetNs() > 0
+                && request.overrun() != OverrunAction.NOTIFY) {
+                final String refusal = new LeastBudgets(prospect.set(), prospect.result(),
+                    prospect.analysis().description().model(), request.optimistic(), boosts)
+                    .of(request.name()).refusal(request.name(), request.budgetNs());
+                if (!refusal.isEmpty()) {
+                    return new Prospect(prospect.analysis(), prospect.set(), prospect.result(), refusal);
+                }
+            }
+        }
+        return prospect;
     }
 
     /** Partitions are what the tasks asked for when they were opened; a task without GPU has none. */
@@ -546,7 +584,7 @@ public final class ProvenAdmission implements AdmissionControl {
         node.put("policy", policy.name());
         node.put("analysis", current.analysis() == null ? "" : current.analysis().name());
         node.put("claim", current.set() == null ? ""
-            : Soundness.of(current.analysis().description(), current.set(), true).text());
+            : Soundness.of(current.analysis().description(), current.set(), true).text() + ofUndeclared());
         node.put("problem", current.problem());
         node.put("proven", current.proven()
             && tasks.stream().noneMatch(task -> task.source() == Admitted.Source.UNKNOWN));
@@ -578,6 +616,14 @@ public final class ProvenAdmission implements AdmissionControl {
             }
         }
         return node;
+    }
+
+    /** What is believed of tasks that are known by their budget alone; empty if there is none. */
+    private String ofUndeclared() {
+        final String names = tasks.stream().filter(task -> task.source() == Admitted.Source.BUDGET && task.isRealTime())
+            .map(task -> '"' + task.request().name() + '"').collect(Collectors.joining(", "));
+        return names.isEmpty() ? "" : "; of " + names + " also if each job begins one segment, whose work on the core, "
+            + "with or without the GPU, is at most its budget; its own deadline only if it ends within its budget";
     }
 
     /** As {@code analyze --format json} has it; null if there is none. */

@@ -51,6 +51,10 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             return none("policy " + policy.name() + " has no sound analysis; use " + analysed()
                 + ", or --admission off");
         }
+        if (cores == CoreOrder.EDF && mode == WaitMode.SUSPEND) {
+            return none("SCHED_DEADLINE postpones the deadline of a thread that wakes, so cores by deadline have no "
+                + "sound analysis for threads that suspend; use --core-order fp");
+        }
         if (policy.timetable().isPresent()) {
             return inWindows(policy.timetable().get(), level, mode, cores);
         }

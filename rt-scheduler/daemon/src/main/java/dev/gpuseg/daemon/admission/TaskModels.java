@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.admission;
 
 import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.core.OverrunAction;
@@ -16,10 +17,10 @@ import java.util.Map;
  */
 final class TaskModels {
     private final Map<String, Task> declared = new HashMap<>();
-    private final int coRunPercent;
+    private final Platform platform;
 
     TaskModels(final AdmissionSettings settings) {
-        coRunPercent = settings.declared() == null ? 0 : settings.declared().platform().coRunPercent();
+        platform = settings.declared() == null ? null : settings.declared().platform();
         if (settings.declared() != null) {
             for (final Task task : settings.declared().tasks()) {
                 declared.put(task.name(), task);
@@ -108,10 +109,11 @@ final class TaskModels {
         }
         for (final Segment segment : task.segments()) {
             if (segment instanceof Segment.Gpu window && request.budgetNs() > 0
-                && request.budgetNs() < window.slowed(coRunPercent).totalNs()) {
+                && request.budgetNs() < window.slowed(platform).totalNs()) {
                 return who + "budget is " + Durations.format(request.budgetNs()) + ", less than its declared window of "
-                    + Durations.format(window.slowed(coRunPercent).totalNs())
-                    + (coRunPercent == 0 ? "" : " (with co_run " + coRunPercent + "%)") + "; raise the budget";
+                    + Durations.format(window.slowed(platform).totalNs())
+                    + (platform.coRunPercent() == 0 ? "" : " (with co_run " + platform.coRunPercent() + "%)")
+                    + "; raise the budget";
             }
         }
         return null;

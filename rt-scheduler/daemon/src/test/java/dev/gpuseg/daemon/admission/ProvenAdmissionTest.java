@@ -18,6 +18,7 @@ import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
@@ -86,7 +87,12 @@ class ProvenAdmissionTest {
             assertEquals("gcaps-window-" + mode.word(),
                 sound("fp", 3, mode, CoreOrder.FP).analysis().name());
             assertEquals("gate-" + mode.word(), sound("fp", 1, mode, CoreOrder.FP).analysis().name());
-            assertEquals("edf-edf-" + mode.word(), sound("edf", 3, mode, CoreOrder.EDF).analysis().name());
+        }
+        assertEquals("edf-edf-busy", sound("edf", 3, WaitMode.BUSY, CoreOrder.EDF).analysis().name());
+        for (final String policy : new String[] {"fp", "edf"}) {
+            assertEquals("SCHED_DEADLINE postpones the deadline of a thread that wakes, so cores by deadline have no "
+                + "sound analysis for threads that suspend; use --core-order fp",
+                sound(policy, 3, WaitMode.SUSPEND, CoreOrder.EDF).reason());
         }
         assertEquals("edf-fp-suspend", sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP).analysis().name());
         assertTrue(sound("edf", 3, WaitMode.BUSY, CoreOrder.FP).reason().contains("deadlock"));
@@ -104,6 +110,41 @@ class ProvenAdmissionTest {
         }
     }
 
+    /** Two updates follow a begin that does not wait, and control stops the host part: both use up the budget. */
+    @Test
+    void shouldRefuseABudgetThatAJobWithinItsTimesCanUseUp() throws IOException {
+        final AdmissionSettings settings = settings("  - {name: control, cpu: 1, period: 100ms, priority: 80, "
+            + "segments: [{cpu: 10ms}]}\n" + task("camera", 1, 70, 4));
+        final ProvenAdmission admission = admission(settings);
+        final TaskOpen five = open(1, "camera", 70, 5).with(70, 70, OverrunAction.DEMOTE);
+        final String refused = admission.refuse(five, client(1, 0));
+        assertTrue(refused.contains("the budget of \"camera\" is 5ms, and a job within its declared times may use "
+            + "17ms of it (window 5ms") && refused.contains("raise the budget to 17ms"), refused);
+        assertNull(admission.refuse(open(1, "camera", 70, 17).with(70, 70, OverrunAction.DEMOTE), client(1, 0)));
+        admission.closed(1, "camera");
+        assertNull(admission.refuse(open(1, "camera", 70, 5).with(70, 70, OverrunAction.NOTIFY), client(1, 0)),
+            "no action follows");
+    }
+
+    @Test
+    void shouldRefuseSlicesWhoseCallsNoConstantContains() throws IOException {
+        final PolicySettings slices = new PolicySettings(null, Sharing.TIMESLICES, 0, List.of(), List.of(), "");
+        final String refused = admission(settings(task("camera", 1, 70, 4))).refuseSettings(slices);
+        assertTrue(refused.contains("sharing: timeslices") && refused.contains("use sharing: turns"), refused);
+        final AdmissionSettings enforce = settings(task("camera", 1, 70, 4));
+        assertNull(admission(new AdmissionSettings(AdmissionMode.WARN, enforce.declared(), enforce.platform(),
+            CoreOrder.FP, GRACE_NS)).refuseSettings(slices));
+    }
+
+    @Test
+    void shouldSayWhatIsBelievedOfATaskThatIsKnownByItsBudget() throws IOException {
+        final ProvenAdmission admission = admission(settings(task("camera", 1, 70, 4)));
+        assertNull(admission.refuse(open(2, "guest", 20, 5).with(20, 20, OverrunAction.DEMOTE), client(2, 0)));
+        final String claim = admission.status(true, 0).path("claim").asText();
+        assertTrue(claim.contains("of \"guest\" also if each job begins one segment, whose work on the core, with or "
+            + "without the GPU, is at most its budget"), claim);
+    }
+
     @Test
     void shouldRefuseWhatDiffersFromTheFile() throws IOException {
         final ProvenAdmission admission = admission(settings(task("camera", 1, 70, 4)));
@@ -112,10 +153,10 @@ class ProvenAdmissionTest {
         assertTrue(admission.refuse(open(1, "camera", 70, 3), client(1, 0)).contains("budget is 3ms"));
         assertTrue(admission.refuse(new TaskOpen(1, 1, "camera", 70, 70, 0, true, 50 * MS, 50 * MS, 0),
             client(1, 0)).contains("period is 50ms"));
-        assertNull(admission.refuse(open(1, "camera", 70, 5), client(1, 0)));
-        assertTrue(admission.refuse(open(2, "camera", 70, 5), client(2, 0)).contains("is open in process 1001"));
+        assertNull(admission.refuse(open(1, "camera", 70, 7), client(1, 0)));
+        assertTrue(admission.refuse(open(2, "camera", 70, 7), client(2, 0)).contains("is open in process 1001"));
         admission.closed(1, "camera");
-        assertNull(admission.refuse(open(2, "camera", 70, 5), client(2, 0)));
+        assertNull(admission.refuse(open(2, "camera", 70, 7), client(2, 0)));
     }
 
     @Test
@@ -264,11 +305,10 @@ class ProvenAdmissionTest {
         assertTrue(sound("fp", 3, WaitMode.BUSY, CoreOrder.FP).boosted().reason().contains("spin"));
         assertEquals("edf-boost-suspend",
             sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP).boosted().analysis().name());
-        for (final SoundAnalysis other : new SoundAnalysis[] {sound("fp", 1, WaitMode.SUSPEND, CoreOrder.FP),
-            sound("edf", 3, WaitMode.SUSPEND, CoreOrder.EDF)}) {
-            assertTrue(other.exists());
-            assertTrue(other.boosted().reason().contains("fp or edf with --core-order fp and a mechanism of level 3"));
-        }
+        final SoundAnalysis gate = sound("fp", 1, WaitMode.SUSPEND, CoreOrder.FP);
+        assertTrue(gate.exists());
+        assertTrue(gate.boosted().reason().contains("fp or edf with --core-order fp and a mechanism of level 3"));
+        assertTrue(sound("edf", 3, WaitMode.BUSY, CoreOrder.EDF).boosted().reason().contains("spin"));
     }
 
     /** Nothing bounds what tasks of one class take from each other; alone in its class each is as under fp. */
@@ -316,8 +356,9 @@ class ProvenAdmissionTest {
         assertNull(plain.refuse(open(1, "camera", 70, 0).withBoost(90), client(1, 0)));
         assertNull(plain.refuse(lidar(90), client(2, 0)), "a boosted holder is not stopped");
         assertEquals("gcaps-boost-tight-suspend", plain.status(true, 0).path("analysis").asText());
-        assertEquals("sound for this scheduler with policy fp at level 3",
-            plain.status(true, 0).path("claim").asText(), "admission knows of the boosts");
+        final String claim = plain.status(true, 0).path("claim").asText();
+        assertTrue(claim.startsWith("sound for this scheduler with policy fp at level 3, if N1: "), claim);
+        assertFalse(claim.contains("M8"), "admission knows of the boosts");
         assertTrue(plain.status(true, 0).path("proven").asBoolean());
         assertEquals(90, plain.status(true, 0).path("tasks").get(1).path("boost").asInt());
         final ProvenAdmission next = admission(settings(stoppedHolder()));
@@ -349,12 +390,6 @@ class ProvenAdmissionTest {
         final PolicySettings edf = new PolicySettings(EarliestDeadlineFirst.INSTANCE, null, 0, List.of(),
             List.of(), "");
         assertNull(admission.refuseSettings(edf), "edf-boost-suspend accepts them");
-        final ProvenAdmission byDeadline = new ProvenAdmission(AdmissionSettings.of(AdmissionMode.ENFORCE,
-            AdmissionSettings.declared(directory.resolve("set.yaml")), null, CoreOrder.EDF, GRACE_NS),
-            EarliestDeadlineFirst.INSTANCE, LEVEL_3, 1,
-            directory.resolve("deadline.json"), () -> nowNs);
-        assertTrue(byDeadline.refuse(open(1, "a", 50, 0).withBoost(80), client(1, 0))
-            .contains("a boost inside windows"));
         assertTrue(admission.status(true, 0).path("proven").asBoolean(), "all of it was refused");
     }
 
@@ -458,7 +493,7 @@ class ProvenAdmissionTest {
         final TimePartitions fp = table(FixedPriority.INSTANCE, 20);
         assertTrue(SoundAnalysis.of(fp, 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("level 3"));
         assertTrue(SoundAnalysis.of(fp, 3, WaitMode.BUSY, CoreOrder.FP).reason().contains("use mode: suspend"));
-        assertTrue(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("use inside: edf"));
+        assertTrue(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("--core-order fp"));
         assertFalse(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.FP).boosted().exists());
     }
 
@@ -564,7 +599,8 @@ class ProvenAdmissionTest {
     void shouldSayThatBoundsWhichCountWorkBesideAreConditional() throws IOException {
         final ProvenAdmission admission = admission(withCoRun(settings(task("camera", 1, 70, 4)), 10));
         assertNull(admission.refuse(open(1, "camera", 70, 0), client(1, 1000)));
-        assertTrue(admission.status(true, 0).path("claim").asText().contains("if B1: "), "what is not checked is said");
+        assertTrue(admission.status(true, 0).path("claim").asText().contains("B1: with co_run"),
+            "what is not checked is said");
     }
 
     /** Queued work runs on beside the segment: no factor makes that sound. */

@@ -14,14 +14,17 @@ import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.io.TaskSetWriter;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.partition.Partitioning;
 import dev.gpuseg.analysis.report.Refusals;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.LeastBudgets;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.admission.SoundAnalysis;
@@ -177,6 +180,7 @@ final class AnalyzeCommand implements Callable<Integer> {
                     made.add(analysis);
                     results.add(analysis.analyse(set));
                 }
+                refuseSmallBudgets(set, made, results);
             }
         } catch (final InvalidModelException e) {
             throw new InvalidFileException(file.toString(), 0, e.getMessage());
@@ -269,6 +273,28 @@ final class AnalyzeCommand implements Callable<Integer> {
             return List.of(ofPolicy(set, new PolicyReader(PolicyCatalog.builtIn()).read(policyFile)));
         }
         return analysisNames == null ? List.of(Analyses.recommended(set.mode())) : Analyses.parse(analysisNames);
+    }
+
+    /** A budget that a job within its declared times can use up makes the bounds void: its overrun action acts. */
+    private void refuseSmallBudgets(final TaskSet set, final List<Analysis> made, final List<AnalysisResult> results)
+        throws IOException {
+        if (policyFile == null || !results.get(0).schedulable()) {
+            return;
+        }
+        final LeastBudgets budgets = new LeastBudgets(set, results.get(0), made.get(0).description().model(),
+            set.platform().optimistic(), false);
+        for (final PolicySettings.TaskRule rule : new PolicyReader(PolicyCatalog.builtIn()).read(policyFile)
+            .taskRules()) {
+            final boolean acts = rule.budgetNs() > 0 && rule.overrun() != null
+                && rule.overrun() != OverrunAction.NOTIFY;
+            for (final Task task : set.tasks()) {
+                final String refusal = acts && task.name().equals(rule.task()) && !task.bestEffort()
+                    && task.gpuSegmentCount() > 0 ? budgets.of(task.name()).refusal(task.name(), rule.budgetNs()) : "";
+                if (!refusal.isEmpty()) {
+                    throw new InvalidModelException("--policy-file " + policyFile + ": " + refusal);
+                }
+            }
+        }
     }
 
     /** What is sound for a policy with a mechanism that interrupts running work. */

@@ -275,9 +275,22 @@ final class CalibrateCommand implements Callable<Integer> {
         text.append("theta: ").append(Workload.us(c.thetaNs())).append('\n');
         text.append("timeslice: ").append(Workload.us(Math.max(1, c.timesliceNs()))).append('\n');
         text.append("optimistic: true\n");
+        // what a maximum of so many updates, with so many contexts, can say is printed with every bound
+        text.append("contexts: ").append(others + 1).append('\n');
+        text.append("samples: ").append(updates(result)).append('\n');
         text.append("measured: ").append(result.put("margin_percent", margin)
             .put("one_way_epsilon_ns", c.oneWayNs())).append('\n');
         return text.toString();
+    }
+
+    /** The updates of which epsilon is the longest. */
+    private static int updates(final ObjectNode result) {
+        int n = 0;
+        for (final String name : new String[] {"blocking_ns", "optimistic_ns", "churn_blocking_ns",
+            "churn_optimistic_ns"}) {
+            n += result.path(name).path("n").asInt();
+        }
+        return Math.max(1, n);
     }
 
     private void print(final Calibration c, final ObjectNode result) {

@@ -175,7 +175,7 @@ class AnalyzeCommandTest {
         final String set = file("claim.yaml", """
             version: 1
             id: x
-            platform: {cpus: 1, epsilon: 1ms}
+            platform: {cpus: 1, epsilon: 1ms, clock: 1, newcomers: none}
             tasks:
               - {name: camera, cpu: 1, period: 80ms, priority: 5,
                  segments: [{cpu: 1ms}, {gpu: {host: 1ms, device: 5ms}}]}
@@ -198,6 +198,34 @@ class AnalyzeCommandTest {
         final String list = StringOutput.of("analyze", "--list").out();
         assertTrue(list.contains("[sound for this scheduler with policy fp at level 3]"), list);
         assertTrue(list.contains("[not sound for this scheduler: M8: "), list);
+    }
+
+    /** Its job keeps the declared times, and its overrun action would act: no bound holds under that policy file. */
+    @Test
+    void shouldRefuseABudgetThatAJobWithinItsTimesCanUseUp() throws Exception {
+        final String set = "version: 1\nid: x\nplatform: {cpus: 2, epsilon: %s, optimistic: %s}\nmode: suspend\n"
+            + "tasks:\n"
+            + "  - {name: top, cpu: 1, period: 100ms, priority: 90, segments: [{cpu: 10ms}]}\n"
+            + "  - {name: h, cpu: %d, period: 100ms, deadline: 40ms, priority: 80, "
+            + "segments: [{gpu: {host: 4ms, device: 2ms}}]}\n"
+            + "  - {name: lo, cpu: 2, period: 100ms, priority: 40, segments: [{gpu: {host: 1ms, device: 30ms}}]}\n";
+        final String policy = "policy: fp\ntasks:\n  - {task: h, budget: %s, overrun: %s}\n";
+        final String stopped = file("stopped.yaml", set.formatted("100us", "false", 1));
+        final String updated = file("updated.yaml", set.formatted("3ms", "true", 2));
+        for (final String[] bad : new String[][] {{stopped, "6ms", "16ms"}, {stopped, "15999us", "16ms"},
+            {updated, "6ms", "12ms"}}) {
+            final StringOutput refused = StringOutput.of("analyze", bad[0], "--policy-file",
+                file("small.yaml", policy.formatted(bad[1], "demote")));
+            assertEquals(ExitCode.USAGE, refused.status(), refused.text());
+            assertTrue(refused.text().contains("the budget of \"h\" is ")
+                && refused.text().contains("raise the budget to " + bad[2]), refused.text());
+        }
+        for (final String[] good : new String[][] {{stopped, "16ms", "demote"}, {updated, "12ms", "suspend"},
+            {stopped, "6ms", "notify"}}) {
+            final StringOutput accepted = StringOutput.of("analyze", good[0], "--policy-file",
+                file("enough.yaml", policy.formatted(good[1], good[2])));
+            assertEquals(ExitCode.OK, accepted.status(), accepted.text());
+        }
     }
 
     @Test
