@@ -4,7 +4,8 @@
  * libgpuseg-inject.so and the test programs use, with the driver's injection interface and CUPTI's callbacks.
  *
  * A stream is a thread that carries out what was launched, in order. A kernel works for some microseconds, then
- * computes *p = *p * 31 + k, so that the result tells whether every kernel ran, once, and in order.
+ * computes *p = *p * 31 + k, so that the result tells whether every kernel ran, once, and in order. Streams run at the
+ * same time, so each needs a word of its own: a word that changes while a kernel runs is a violation.
  *
  * What the driver would punish is counted as a violation: a write or query on a stream that is being captured, a query
  * of the default stream during a capture, a handle that is no longer valid, a call from a child of the process. So is

@@ -193,9 +193,12 @@ static void carry_out(const struct op *op)
 	switch (op->work) {
 	case KERNEL: {
 		uint64_t *p = op->to;
+		uint64_t before = __atomic_load_n(p, __ATOMIC_RELAXED);
 
 		spend(op->us);
-		__atomic_store_n(p, __atomic_load_n(p, __ATOMIC_RELAXED) * 31 + op->value, __ATOMIC_RELEASE);
+		if (!__atomic_compare_exchange_n(p, &before, before * 31 + op->value, false, __ATOMIC_RELEASE,
+						 __ATOMIC_RELAXED))
+			violation("a kernel's word is changed while it runs");
 		break;
 	}
 	case WRITE_VALUE:
