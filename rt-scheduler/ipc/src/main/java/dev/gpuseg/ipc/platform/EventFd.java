@@ -8,13 +8,13 @@ import org.agrona.BufferUtil;
 
 /**
  * A counter in the kernel that wakes its waiters. {@link #signal} may be called by any thread, {@link #drain}
- * by one. Neither allocates.
+ * by one. Neither allocates. A signal after the close does nothing; the thread that drains closes.
  */
 public final class EventFd implements AutoCloseable {
     private static final int EFD_CLOEXEC = 0x80000;
     private static final int EFD_NONBLOCK = 0x800;
 
-    private final int fd;
+    private final SharedDescriptor counter;
     private final ByteBuffer one = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder()).putLong(0, 1);
     private final ByteBuffer count = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
     private final long oneAddress = BufferUtil.address(one);
@@ -22,10 +22,11 @@ public final class EventFd implements AutoCloseable {
 
     /** Creates a counter of 0, non-blocking, close-on-exec. */
     public EventFd() {
-        fd = LibC.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        final int fd = LibC.eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (fd < 0) {
             throw new SystemCallException("eventfd", "0", Native.getLastError());
         }
+        counter = new SharedDescriptor(fd);
     }
 
     /**
@@ -34,26 +35,33 @@ public final class EventFd implements AutoCloseable {
      * @return the number
      */
     public int fd() {
-        return fd;
+        return counter.fd();
     }
 
     /** Adds 1 and wakes the waiter. A full counter (2^64 - 2 signals unread) already wakes, so that is no error. */
     public void signal() {
-        if (LibC.write(fd, oneAddress, 8) != 8) {
-            final int errno = Native.getLastError();
-            if (errno != Errno.EAGAIN) {
-                throw new SystemCallException("write", "eventfd " + fd, errno);
+        if (!counter.enter()) {
+            return;
+        }
+        try {
+            if (LibC.write(counter.fd(), oneAddress, 8) != 8) {
+                final int errno = Native.getLastError();
+                if (errno != Errno.EAGAIN) {
+                    throw new SystemCallException("write", "eventfd " + counter.fd(), errno);
+                }
             }
+        } finally {
+            counter.leave();
         }
     }
 
     /** Resets the counter and returns how often it had been signalled, 0 = not at all. */
     public long drain() {
-        return LibC.read(fd, countAddress, 8) == 8 ? count.getLong(0) : 0;
+        return LibC.read(counter.fd(), countAddress, 8) == 8 ? count.getLong(0) : 0;
     }
 
     @Override
     public void close() {
-        Descriptor.close(fd);
+        counter.close();
     }
 }

@@ -20,11 +20,12 @@ public final class NotifySocket implements AutoCloseable {
     private static final int PATH_BYTES = 108;
     private static final long NS_PER_US = 1_000;
 
-    private final int fd;
+    /** Null: no supervisor. */
+    private final SharedDescriptor socket;
     private final long watchdogNs;
 
-    private NotifySocket(final int fd, final long watchdogNs) {
-        this.fd = fd;
+    private NotifySocket(final SharedDescriptor socket, final long watchdogNs) {
+        this.socket = socket;
         this.watchdogNs = watchdogNs;
     }
 
@@ -38,10 +39,18 @@ public final class NotifySocket implements AutoCloseable {
         return of(System.getenv(), ProcessHandle.current().pid());
     }
 
-    static NotifySocket of(final Map<String, String> environment, final long pid) {
+    /**
+     * Connects to the supervisor that an environment names.
+     *
+     * @param environment with NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, or without
+     * @param pid         of this process
+     * @return never null; sends nothing if there is no supervisor
+     * @throws SystemCallException if one is named that cannot be reached
+     */
+    public static NotifySocket of(final Map<String, String> environment, final long pid) {
         final String where = environment.getOrDefault("NOTIFY_SOCKET", "");
         if (where.isEmpty()) {
-            return new NotifySocket(-1, 0);
+            return new NotifySocket(null, 0);
         }
         final byte[] text = where.getBytes(StandardCharsets.UTF_8);
         if (where.charAt(0) != '/' && where.charAt(0) != '@' || text.length >= PATH_BYTES) {
@@ -62,7 +71,7 @@ public final class NotifySocket implements AutoCloseable {
             LibC.close(fd);
             throw new SystemCallException("connect", where, errno);
         }
-        return new NotifySocket(fd, watchdogNs(environment, pid));
+        return new NotifySocket(new SharedDescriptor(fd), watchdogNs(environment, pid));
     }
 
     private static long watchdogNs(final Map<String, String> environment, final long pid) {
@@ -83,21 +92,26 @@ public final class NotifySocket implements AutoCloseable {
      * Sends a message.
      *
      * @param state assignments, one a line, for instance "READY=1"
-     * @return false if it did not reach the supervisor (its buffer is full or it has ended) or there is none
+     * @return false if it did not reach the supervisor (its buffer is full or it has ended), there is none, or this is
+     *     closed
      */
     public boolean send(final String state) {
-        if (fd < 0) {
+        if (socket == null || !socket.enter()) {
             return false;
         }
-        final byte[] text = state.getBytes(StandardCharsets.UTF_8);
-        final ByteBuffer buffer = ByteBuffer.allocateDirect(text.length).put(text);
-        return LibC.write(fd, BufferUtil.address(buffer), text.length) == text.length;
+        try {
+            final byte[] text = state.getBytes(StandardCharsets.UTF_8);
+            final ByteBuffer buffer = ByteBuffer.allocateDirect(text.length).put(text);
+            return LibC.write(socket.fd(), BufferUtil.address(buffer), text.length) == text.length;
+        } finally {
+            socket.leave();
+        }
     }
 
     @Override
     public void close() {
-        if (fd >= 0) {
-            Descriptor.close(fd);
+        if (socket != null) {
+            socket.close();
         }
     }
 }
