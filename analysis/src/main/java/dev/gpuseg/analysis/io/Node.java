@@ -436,20 +436,21 @@ public final class Node {
     }
 
     /**
-     * One of some words.
+     * One of some words; {@code off} and {@code on} also by YAML's other words for them.
      *
      * @param known the words, in the order in which a refusal names them
      * @return the word
      * @throws InvalidFileException if it is none of them
      */
     public String oneOf(final Collection<String> known) throws InvalidFileException {
-        if (kind != Kind.TEXT || !known.contains(text)) {
+        final String word = kind == Kind.TEXT || kind == Kind.BOOLEAN ? YamlWords.among(text, known) : "";
+        if (!known.contains(word)) {
             final List<String> words = List.copyOf(known);
             final int last = words.size() - 1;
             throw refuse("is " + show() + "; write " + (last == 0 ? words.get(0)
                 : String.join(", ", words.subList(0, last)) + " or " + words.get(last)));
         }
-        return text;
+        return word;
     }
 
     // ---- as JSON ----

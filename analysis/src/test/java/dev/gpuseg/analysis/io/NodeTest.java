@@ -122,6 +122,23 @@ class NodeTest {
         assertTrue(refusal(node::word).contains("printable"));
     }
 
+    @Test
+    void shouldTakeYamlsOtherWordsForOffAndOn() throws Exception {
+        final List<String> known = List.of("auto", "on", "off");
+        for (final String file : List.of("{k: off}", "{k: No}", "{k: FALSE}", "{k: false}", "{\"k\": false}")) {
+            assertEquals("off", read(file).required("k").oneOf(known), file);
+        }
+        for (final String file : List.of("{k: On}", "{k: yes}", "{k: true}", "{\"k\": true}")) {
+            assertEquals("on", read(file).required("k").oneOf(known), file);
+        }
+        assertEquals("no", read("{k: no}").required("k").oneOf(List.of("no", "off")));
+        for (final String file : List.of("{k: oFF}", "{k: n}", "{k: 0}", "{k: ''}")) {
+            assertTrue(refusal(() -> read(file).required("k").oneOf(known)).endsWith("; write auto, on or off"), file);
+        }
+        assertTrue(refusal(() -> read("{k: true}").required("k").oneOf(List.of("off", "learned")))
+            .endsWith("k is 'true'; write off or learned"));
+    }
+
     // ---- what is accepted ----
 
     @Test

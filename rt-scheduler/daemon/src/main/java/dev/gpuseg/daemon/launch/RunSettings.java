@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
+import dev.gpuseg.analysis.io.YamlWords;
 import dev.gpuseg.daemon.config.ConfigEntry;
 import dev.gpuseg.daemon.config.ConfigFile;
 import dev.gpuseg.daemon.config.ConfigKeys;
@@ -159,8 +160,9 @@ public final class RunSettings implements ConfigKeys {
             }
             return Boolean.valueOf(entry.text());
         }
+        final List<String> choices = List.of(option.paramLabel().split("\\|"));   // as the help says them
         for (final String value : entry.values()) {
-            words.add(option.longestName() + "=" + value);
+            words.add(option.longestName() + "=" + YamlWords.among(value, choices));
         }
         converter.parseArgs(words.toArray(new String[0]));
         return converter.getCommandSpec().findOption(option.longestName()).getValue();

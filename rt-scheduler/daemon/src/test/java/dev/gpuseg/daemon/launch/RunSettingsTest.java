@@ -151,6 +151,20 @@ class RunSettingsTest {
     }
 
     @Test
+    void shouldTakeWordsThatYamlCallsBoolean() throws IOException {
+        for (final String off : List.of("off", "Off", "OFF", "no", "No", "false", "False", "\"off\"")) {
+            assertEquals(List.of(), check(file("anticipate: " + off, "admission: " + off, "observer: " + off)), off);
+        }
+        final List<String> refused = check(file("observer: on", "mechanism: gate")).stream()
+            .map(problem -> problem.toString().replaceFirst("'on'", "")).toList();
+        assertTrue(refused.get(0).contains("--observer on with --mechanism gate"), refused.toString());
+        for (final String on : List.of("On", "yes", "true", "TRUE")) {
+            assertEquals(refused, check(file("observer: " + on, "mechanism: gate")).stream()
+                .map(problem -> problem.toString().replaceFirst("'" + on + "'", "")).toList(), on);
+        }
+    }
+
+    @Test
     void shouldLetTheCommandLineReplaceAValueOfTheFile() throws IOException {
         final Path file = file("mechanism: first");
         final Answer run = of("run", "--config", file.toString(), "--mechanism", "second", "--dir",

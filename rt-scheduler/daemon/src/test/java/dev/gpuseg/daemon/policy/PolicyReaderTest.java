@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.policy.RenamedPolicy;
+import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.OverrunAction;
@@ -67,6 +68,16 @@ class PolicyReaderTest {
     void shouldRefuseWithPlaceThingValueAndRemedy(final String text, final String message) throws IOException {
         final String refused = refusal(READER, file(text.replace("\\n", "\n")));
         assertTrue(refused.startsWith(directory.resolve("p.yaml") + ":") && refused.contains(message), refused);
+    }
+
+    @Test
+    void shouldTakeAnyWordOfYamlForOff() throws IOException {
+        for (final String off : new String[] {"off", "no", "false"}) {
+            final PolicySettings read = READER.read(file("anticipate: " + off + "\ntasks: [{task: a, anticipate: " + off
+                + "}]\n"));
+            assertEquals(Anticipate.OFF, read.ahead().mode(), off);
+            assertEquals(Anticipate.OFF, read.taskRules().get(0).anticipate(), off);
+        }
     }
 
     @Test
