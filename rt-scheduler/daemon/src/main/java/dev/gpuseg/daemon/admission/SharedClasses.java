@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.admission;
 
+import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.core.Policy;
 import java.util.List;
 
@@ -8,8 +9,25 @@ import java.util.List;
  * Theorem 12 ({@code analysis/docs/classes.md}): where no two real-time tasks of a GPU are in one class, policy classes
  * decides as fixed priority does. Of tasks of one class nothing is proven: they share the GPU as the driver divides it.
  */
-final class SharedClasses {
+public final class SharedClasses {
+    /** A real-time task that uses a GPU. */
+    private record Ranked(String name, int gpu, int gpuPriority) {
+    }
+
     private SharedClasses() {
+    }
+
+    /**
+     * What speaks against the hypothesis.
+     *
+     * @param policy what decides
+     * @param set    tasks with their priorities
+     * @return one line, empty if it holds, and for every policy without classes
+     */
+    public static String conflict(final Policy policy, final TaskSet set) {
+        return conflictOf(policy, set.tasks().stream()
+            .filter(task -> !task.bestEffort() && task.gpuPriority() > 0 && task.gpuSegmentCount() > 0)
+            .map(task -> new Ranked(task.name(), task.gpu(), task.gpuPriority())).toList());
     }
 
     /**
@@ -20,15 +38,19 @@ final class SharedClasses {
      * @return one line, empty if it holds, and for every policy without classes
      */
     static String conflict(final Policy policy, final List<Admitted> admitted) {
-        for (int i = 0; i < admitted.size(); i++) {
-            final Admitted a = admitted.get(i);
-            for (int k = i + 1; k < admitted.size(); k++) {
-                final Admitted b = admitted.get(k);
-                if (a.isRealTime() && b.isRealTime() && a.request().gpu() == b.request().gpu()
-                    && policy.runTogether(a.gpuPriority(), b.gpuPriority())) {
-                    return "tasks \"" + a.request().name() + "\" (gpu_priority " + a.gpuPriority() + ") and \""
-                        + b.request().name() + "\" (gpu_priority " + b.gpuPriority() + ") are in one class of GPU "
-                        + a.request().gpu() + " and run together, for which nothing is proven; give them priorities of "
+        return conflictOf(policy, admitted.stream().filter(Admitted::isRealTime)
+            .map(open -> new Ranked(open.request().name(), open.request().gpu(), open.gpuPriority())).toList());
+    }
+
+    private static String conflictOf(final Policy policy, final List<Ranked> tasks) {
+        for (int i = 0; i < tasks.size(); i++) {
+            final Ranked a = tasks.get(i);
+            for (int k = i + 1; k < tasks.size(); k++) {
+                final Ranked b = tasks.get(k);
+                if (a.gpu() == b.gpu() && policy.runTogether(a.gpuPriority(), b.gpuPriority())) {
+                    return "tasks \"" + a.name() + "\" (gpu_priority " + a.gpuPriority() + ") and \"" + b.name()
+                        + "\" (gpu_priority " + b.gpuPriority() + ") are in one class of GPU " + a.gpu()
+                        + " and run together, for which nothing is proven; give them priorities of "
                         + "different classes, or use policy fp";
                 }
             }

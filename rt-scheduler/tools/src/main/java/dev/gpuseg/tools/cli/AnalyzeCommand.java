@@ -25,8 +25,10 @@ import dev.gpuseg.analysis.rta.LeastBudgets;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.daemon.admission.CoreOrder;
+import dev.gpuseg.daemon.admission.SharedClasses;
 import dev.gpuseg.daemon.admission.SoundAnalysis;
 import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
@@ -81,7 +83,7 @@ final class AnalyzeCommand implements Callable<Integer> {
 
     @Option(names = "--policy-file", paramLabel = "FILE",
         description = "Policy with its parameters, as `gpuseg run` and `gpuseg simulate` read it, instead of "
-            + "--analysis: fp, edf, or time partitions with the partition of each task.")
+            + "--analysis: fp, edf, classes of one task each, or time partitions with the partition of each task.")
     private Path policyFile;
 
     @Option(names = "--assign", paramLabel = "rm|dm|audsley|opa",
@@ -146,6 +148,10 @@ final class AnalyzeCommand implements Callable<Integer> {
             if (certificateFile != null && batch != null) {
                 throw new IllegalArgumentException("--certificate goes with one FILE, not with --batch");
             }
+            if (policyFile != null && batch != null) {
+                throw new IllegalArgumentException(
+                    "--policy-file goes with one FILE, not with --batch; use --analysis");
+            }
             return batch != null ? runBatch(out) : runOne(out);
         } catch (final InvalidFileException | IllegalArgumentException e) {
             return refuse(e.getMessage(), USAGE);
@@ -176,6 +182,7 @@ final class AnalyzeCommand implements Callable<Integer> {
                     + "or write sampling");
             }
             if (!convert) {
+                requireClassesOfOne(set);
                 for (final Analysis analysis : analyses(set)) {
                     made.add(analysis);
                     results.add(analysis.analyse(set));
@@ -268,9 +275,22 @@ final class AnalyzeCommand implements Callable<Integer> {
         return set;
     }
 
+    private PolicySettings settings() {
+        return new PolicyReader(PolicyCatalog.builtIn()).read(policyFile);
+    }
+
+    /** As the daemon's admission does. Priorities that were to be assigned are in the set. */
+    private void requireClassesOfOne(final TaskSet set) {
+        final Policy policy = policyFile == null ? null : settings().policy();
+        final String conflict = policy == null ? "" : SharedClasses.conflict(policy, set);
+        if (!conflict.isEmpty()) {
+            throw new IllegalArgumentException("--policy-file " + policyFile + ": " + conflict);
+        }
+    }
+
     private List<Analysis> analyses(final TaskSet set) {
         if (policyFile != null) {
-            return List.of(ofPolicy(set, new PolicyReader(PolicyCatalog.builtIn()).read(policyFile)));
+            return List.of(ofPolicy(set, settings()));
         }
         return analysisNames == null ? List.of(Analyses.recommended(set.mode())) : Analyses.parse(analysisNames);
     }

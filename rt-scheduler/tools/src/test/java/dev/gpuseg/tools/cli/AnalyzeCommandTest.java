@@ -269,6 +269,31 @@ class AnalyzeCommandTest {
         assertEquals(3, run(set, "--policy-file", file("short.yaml", PARTITIONS.formatted("fp", "3ms", "a"))));
     }
 
+    /** As admission refuses them; ProvenAdmissionTest has the daemon's side. */
+    @Test
+    void shouldRefuseTasksOfOneClass() throws IOException {
+        final String set = file("set.yaml", SET.formatted("200ms"));
+        final String narrow = file("narrow.yaml", "policy: classes\nclass_width: 10\n");
+        assertEquals(0, run(set, "--policy-file", narrow), err::toString);
+        assertTrue(out.toString().contains("gcaps-window-suspend: schedulable"), out.toString());
+        final String wide = file("wide.yaml", "policy: classes\nclass_width: 40\n");
+        out.getBuffer().setLength(0);
+        assertEquals(2, run(set, "--policy-file", wide));
+        assertEquals("gpuseg analyze: --policy-file " + wide + ": tasks \"a\" (gpu_priority 70) and \"b\" "
+            + "(gpu_priority 60) are in one class of GPU 0 and run together, for which nothing is proven; give them "
+            + "priorities of different classes, or use policy fp\n", err.toString());
+        assertEquals("", out.toString(), "no bound");
+        final String two = SET.formatted("200ms").replace("cpus: 2,", "cpus: 2, gpus: 2,");
+        for (final String apart : new String[] {two.replace("name: b,", "name: b, gpu: 1,"),
+            two.replace("priority: 60,", "best_effort: true,")}) {
+            assertEquals(0, run(file("apart.yaml", apart), "--policy-file", wide), err::toString);
+        }
+        // those that are assigned count: 99 and 98
+        final String unranked = file("unranked.yaml", SET.formatted("200ms").replaceAll("priority: \\d+, ", ""));
+        assertEquals(2, run(unranked, "--policy-file", narrow, "--assign", "rm"));
+        assertEquals(0, run(unranked, "--policy-file", file("one.yaml", "policy: classes\n"), "--assign", "rm"));
+    }
+
     @Test
     void shouldRefuseAPolicyThatNothingIsProvenForAndWrongNames() throws IOException {
         final String set = file("set.yaml", SET.formatted("200ms"));
@@ -278,6 +303,7 @@ class AnalyzeCommandTest {
             {set, "--policy-file", file("classes.yaml", PARTITIONS.formatted("classes", "20ms", "a")), "inside: fp or"},
             {set, "--policy-file", policy, "--analysis", "gcaps-suspend", "goes with neither"},
             {set, "--analysis", "partition-fp-suspend", "needs the table of windows"},
+            {"--batch", file("sets.jsonl", LINE), "--policy-file", policy, "not with --batch; use --analysis"},
         };
         for (final String[] one : wrong) {
             err.getBuffer().setLength(0);
