@@ -65,9 +65,10 @@ public final class FileAccess {
      * Sets the permission bits that files and directories which this process and its children make do not have.
      *
      * @param mask as umask(2)
+     * @return the bits that it replaces
      */
-    public static void umask(final int mask) {
-        LibC.umask(mask);
+    public static int umask(final int mask) {
+        return LibC.umask(mask);
     }
 
     /**

@@ -83,12 +83,15 @@ class SecuritySystemTest {
 
     /** A daemon of an ordinary user with these capabilities and no way to get others. */
     private Child daemonWith(final String capabilities, final String... options) throws Exception {
-        final Path parts = Files.createDirectories(rig.file("parts"));
+        final Path parts = readable(Files.createDirectories(rig.file("parts")));
         final List<String> classPath = new ArrayList<>();
         for (final String part : System.getProperty("java.class.path").split(File.pathSeparator)) {
             classPath.add(copy(Path.of(part), parts.resolve(classPath.size() + "-" + Path.of(part).getFileName())));
         }
         final Path programs = Files.createDirectories(parts.resolve("rt-scheduler/native/build"));
+        for (Path above = programs; !above.equals(parts); above = above.getParent()) {
+            readable(above);
+        }
         copy(NativePrograms.named("gpuseg-watchdog"), programs.resolve("gpuseg-watchdog"));
         FileAccess.chown(rig.file(""), DAEMON, DAEMON);
         final String set = capabilities.isEmpty() ? "-all" : "-all," + capabilities;
@@ -108,6 +111,12 @@ class SecuritySystemTest {
         return rig.start("daemon", command);
     }
 
+    /** For all users, whatever umask an earlier test, or a daemon in this process, has left. */
+    private static Path readable(final Path path) {
+        FileAccess.chmod(path, 0755);
+        return path;
+    }
+
     private static String copy(final Path from, final Path to) throws IOException {
         if (!Files.exists(from)) {
             return to.toString();
@@ -115,7 +124,7 @@ class SecuritySystemTest {
         Files.walkFileTree(from, new SimpleFileVisitor<>() {
             @Override
             public FileVisitResult preVisitDirectory(final Path dir, final BasicFileAttributes a) throws IOException {
-                Files.createDirectories(to.resolve(from.relativize(dir).toString()));
+                readable(Files.createDirectories(to.resolve(from.relativize(dir).toString())));
                 return FileVisitResult.CONTINUE;
             }
 
@@ -123,8 +132,7 @@ class SecuritySystemTest {
             public FileVisitResult visitFile(final Path file, final BasicFileAttributes a) throws IOException {
                 final String rest = from.relativize(file).toString();
                 final Path target = rest.isEmpty() ? to : to.resolve(rest);
-                Files.copy(file, target);
-                FileAccess.chmod(target, 0755);
+                readable(Files.copy(file, target));
                 return FileVisitResult.CONTINUE;
             }
         });
@@ -503,8 +511,14 @@ class SecuritySystemTest {
 
     @Test
     void shouldServeItsOwnUserWithoutAnyPrivilege() throws Exception {
-        final Child daemon = daemonWith("", "--mechanism", "gate");
-        daemon.await("ready", 120);
+        final int umask = FileAccess.umask(0077);   // as strict as an earlier test can leave it
+        final Child daemon;
+        try {
+            daemon = daemonWith("", "--mechanism", "gate");
+            daemon.await("ready", 120);
+        } finally {
+            FileAccess.umask(umask);
+        }
         assertEquals(0, effectiveCapabilities(daemon));
         final Child own = client("own", DAEMON, TaskClient.open("a", 10, 0, 0, 0), "segments:a:50:100", "close:a");
         assertEquals("open a 0", own.await("open a", 20).strip());
