@@ -699,6 +699,9 @@ public final class Daemon implements AutoCloseable {
         if (exporter != null && !exporter.isClosed()) {
             names.add("gpuseg-metrics");
         }
+        if (journalRunner != null && journalRunner.hangs()) {
+            names.add(journalRunner.name());
+        }
         return names;
     }
 
@@ -722,9 +725,9 @@ public final class Daemon implements AutoCloseable {
         final List<String> running = running();
         if (!running.isEmpty()) {
             throw new IllegalStateException("stopped, but " + String.join(" and ", running) + " did not end within "
-                + TimeUnit.NANOSECONDS.toSeconds(STOP_LIMIT_NS) + " s: a call of the driver, or a reader of standard "
-                + "error, hangs. Contexts may still be disabled; the watchdog tries to enable them, and so does "
-                + "`gpuseg release --dir " + config.directory().root() + "`");
+                + TimeUnit.NANOSECONDS.toSeconds(STOP_LIMIT_NS) + " s: a call of the driver, a disk, or a reader of "
+                + "standard error hangs. Contexts may still be disabled; the watchdog tries to enable them, and so "
+                + "does `gpuseg release --dir " + config.directory().root() + "`");
         }
         final int stillHeld = held == null ? 0 : held.count();
         final int stillChanged = held == null ? 0 : held.timeslices();

@@ -9,6 +9,8 @@ final class JournalRunner implements Runnable {
     private static final long REST_NS = 1_000_000;
     private static final long LONG_REST_NS = 50_000_000;
     private static final int SHORT_RESTS = 100;
+    /** A full ring takes a slow disk some seconds. */
+    private static final long STOP_LIMIT_MS = 20_000;
 
     private final JournalAgent agent;
     private volatile boolean running = true;
@@ -36,10 +38,23 @@ final class JournalRunner implements Runnable {
         agent.onClose();
     }
 
-    /** Appends what is left, closes the journal. */
+    /** Appends what is there now and closes the journal; on a disk that hangs, {@link #hangs} is true afterwards. */
     void stop() throws InterruptedException {
+        stop(STOP_LIMIT_MS);
+    }
+
+    void stop(final long limitMs) throws InterruptedException {
         running = false;
         LockSupport.unpark(thread);
-        thread.join();
+        thread.join(limitMs);
+    }
+
+    /** Whether the thread was told to stop and has not ended. */
+    boolean hangs() {
+        return !running && thread.isAlive();
+    }
+
+    String name() {
+        return agent.roleName();
     }
 }

@@ -76,19 +76,22 @@ public final class JournalAgent implements Agent, AutoCloseable {
         return true;
     }
 
-    /** Appends all events that are in the ring now; none while the file system is full. */
+    /**
+     * Appends the events that are in the ring now, and perhaps some later ones, but ends, however fast more are
+     * written; what is left stays in the ring for the next daemon. None while the file system is full.
+     */
     public void drain() {
         if (!waiting.isEmpty() && !retry()) {
             lost = lost + waiting.size();   // called at the end, so there is no retry
             waiting.clear();
             stopped = true;
         }
-        int pending;
-        int read;
+        final long end = ring.writtenTo();
+        long before;
         do {
-            pending = ring.pendingBytes();
-            read = ring.read(handler, BATCH);   // 0 also where the ring wraps: then the padding was consumed
-        } while (read > 0 || ring.pendingBytes() < pending);
+            before = ring.readTo();
+            ring.read(handler, BATCH);   // 0 also where the ring wraps: then the padding was consumed
+        } while (ring.readTo() - before > 0 && ring.readTo() - end < 0);
     }
 
     /**

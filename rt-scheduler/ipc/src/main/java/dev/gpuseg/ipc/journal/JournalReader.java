@@ -44,7 +44,7 @@ public final class JournalReader implements AutoCloseable {
     }
 
     /**
-     * Delivers every event of a journal.
+     * Delivers every event that a journal holds at the time of the call.
      *
      * @param directory its directory
      * @param handler   receives the events
@@ -52,12 +52,24 @@ public final class JournalReader implements AutoCloseable {
      */
     public static long forEach(final Path directory, final Handler handler) {
         try (JournalReader reader = new JournalReader(directory)) {
-            long events = 0;
-            for (int n = reader.poll(handler, Integer.MAX_VALUE); n > 0; n = reader.poll(handler, Integer.MAX_VALUE)) {
-                events += n;
-            }
-            return events;
+            return reader.drain(handler);
         }
+    }
+
+    /**
+     * Delivers what was appended since the last call, up to the end at the time of this one: it returns, however fast
+     * the journal grows.
+     *
+     * @param handler receives the events
+     * @return events read
+     */
+    public long drain(final Handler handler) {
+        final long last = queue.lastIndex();   // -1: there is none
+        long read = 0;
+        while (tailer.index() <= last && poll(handler, 1) > 0) {
+            read++;
+        }
+        return read;
     }
 
     /**

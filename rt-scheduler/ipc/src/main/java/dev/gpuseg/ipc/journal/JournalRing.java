@@ -192,6 +192,16 @@ public final class JournalRing implements EventWriter, AutoCloseable {
         return ring.read(handler, limit);
     }
 
+    /** Where the next event will be written; bytes since the ring is new. Any thread. */
+    long writtenTo() {
+        return ring.producerPosition();
+    }
+
+    /** Where the next event will be read, like {@link #writtenTo}. Any thread. */
+    long readTo() {
+        return ring.consumerPosition();
+    }
+
     /**
      * Bytes that wait for the journal thread. Any thread; a snapshot.
      *

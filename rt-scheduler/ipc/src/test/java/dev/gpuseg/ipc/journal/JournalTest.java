@@ -65,6 +65,55 @@ class JournalTest {
         assertEquals(2, events.get(1).seq());
     }
 
+    private static void begin(final JournalRing ring, final int number) {
+        assertTrue(ring.write(EventKind.BEGIN, number, 0, 0, number, number, 0, 0, 0, 0, 0));
+    }
+
+    @Test
+    void shouldEndAtTheEndOfTheRingAlthoughItsWriterGoesOn() {
+        final Path journal = directory.resolve("journal");
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 16)) {
+            final JournalAgent agent = new JournalAgent(ring, journal, 1 << 20);
+            for (int i = 0; i < 700; i++) {   // fills the ring beyond its end, so that it wraps below
+                begin(ring, i);
+            }
+            agent.drain();
+            for (int i = 0; i < 500; i++) {
+                begin(ring, i);
+            }
+            agent.addTap(event -> begin(ring, 1000));   // as fast as events are taken
+            agent.onClose();
+            assertTrue(ring.pendingBytes() > 0);
+        }
+        final List<JournalEvent> events = read(journal);
+        assertEquals(500, events.stream().skip(700).filter(event -> event.taskId() < 1000).count());
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 16);
+            JournalAgent next = new JournalAgent(ring, journal, 1 << 20)) {
+            assertEquals(500, next.written(), "what is left is the next daemon's");
+        }
+    }
+
+    @Test
+    void shouldReadToItsPresentEndAlthoughTheJournalGrows() {
+        final Path journal = directory.resolve("journal");
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 16);
+            JournalAgent agent = new JournalAgent(ring, journal, 16 << 20)) {
+            begin(ring, 1);
+            begin(ring, 2);
+            agent.drain();
+            final JournalReader.Handler growing = event -> {
+                begin(ring, 3);
+                agent.drain();
+            };
+            assertEquals(2, JournalReader.forEach(journal, growing));
+            try (JournalReader reader = new JournalReader(journal)) {
+                assertEquals(4, reader.drain(growing));
+                assertEquals(4, reader.drain(event -> { }));
+                assertEquals(0, reader.drain(growing));
+            }
+        }
+    }
+
     @Test
     void shouldAppendWhatAKilledDaemonLeftInTheRing() {
         try (JournalRing killed = new JournalRing(directory.resolve("ring"), 1 << 16)) {

@@ -16,7 +16,6 @@ import java.util.concurrent.TimeUnit;
 
 /** Makes recordings from a journal, also while a daemon writes it. Stateless. */
 public final class Recorder {
-    private static final int BATCH = 4096;
     private static final long POLL_MS = 5;
 
     private Recorder() {
@@ -47,7 +46,7 @@ public final class Recorder {
         throws IOException {
         try (JournalReader reader = new JournalReader(journal); RecordingWriter writer = new RecordingWriter(out)) {
             labels.forEach(writer::label);
-            drain(reader, event -> addTo(writer, event));
+            reader.drain(event -> addTo(writer, event));
             return writer.finish(commit());
         }
     }
@@ -71,26 +70,20 @@ public final class Recorder {
             labels.forEach(writer::label);
             if (!all) {
                 final Preface preface = new Preface();
-                drain(reader, preface::onEvent);
+                reader.drain(preface::onEvent);
                 for (final JournalEvent event : preface.events.values()) {
                     writer.addPreface(event);
                 }
                 writer.endPreface(preface.lastSeq);
             }
             while (System.nanoTime() - untilNs < 0) {
-                drain(reader, event -> addTo(writer, event));
+                reader.drain(event -> addTo(writer, event));
                 TimeUnit.MILLISECONDS.sleep(POLL_MS);
             }
-            drain(reader, event -> addTo(writer, event));
+            reader.drain(event -> addTo(writer, event));
             return writer.finish(commit());
         } catch (final UncheckedIOException e) {
             throw e.getCause();
-        }
-    }
-
-    private static void drain(final JournalReader reader, final JournalReader.Handler handler) {
-        while (reader.poll(handler, BATCH) > 0) {
-            Thread.onSpinWait();
         }
     }
 
