@@ -578,12 +578,11 @@ public final class ClientQueue implements AutoCloseable {
         }
         metadata.close();
         lentMetadata.close();
-        try {
+        final ScratchTree all = new ScratchTree(directory.getParent());
+        try (all) {
             metadataChannel.close();
         } catch (final IOException e) {
             throw new UncheckedIOException(directory + " cannot be closed: " + e.getMessage(), e);
-        } finally {
-            RuntimeDirectory.deleteTree(directory.getParent());
         }
     }
 }

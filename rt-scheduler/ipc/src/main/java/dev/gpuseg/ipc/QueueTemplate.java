@@ -64,8 +64,8 @@ public final class QueueTemplate {
                 out.write(new byte[Abi.Record.SIZE - Short.BYTES]);
             }
         }
-        try {
-            final byte[] metadata = Files.readAllBytes(directory.resolve(QueueFormat.METADATA));
+        try (ScratchTree made = new ScratchTree(directory)) {
+            final byte[] metadata = Files.readAllBytes(made.path().resolve(QueueFormat.METADATA));
             final byte[] file = Files.readAllBytes(directory.resolve(cycleName(0)));
             int end = file.length;
             while (end > 0 && file[end - 1] == 0) {
@@ -85,8 +85,6 @@ public final class QueueTemplate {
             return new QueueTemplate(bytes, metadata, Arrays.copyOf(file, position));
         } catch (final IOException e) {
             throw new UncheckedIOException("queue template " + directory + " cannot be read: " + e.getMessage(), e);
-        } finally {
-            RuntimeDirectory.deleteTree(directory);
         }
     }
 

@@ -5,6 +5,7 @@ import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.QueueTemplate;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.ScratchTree;
 import dev.gpuseg.ipc.Session;
 import dev.gpuseg.ipc.platform.Descriptor;
 import dev.gpuseg.ipc.platform.Epoll;
@@ -113,11 +114,10 @@ public final class ConductorAgent implements Agent {
     private void warmUp() {
         final Path path = config.directory().client(0, pid);
         RuntimeDirectory.deleteTree(path);
-        try (Session session = Session.create(0, config.incarnationNs())) {
-            ClientQueue.create(template, path, 0, ProcessStatus.effectiveUid(),
+        try (ScratchTree scratch = new ScratchTree(path);
+            Session session = Session.create(0, config.incarnationNs())) {
+            ClientQueue.create(template, scratch.path(), 0, ProcessStatus.effectiveUid(),
                 ProcessStatus.effectiveGid(), pid, session, () -> { }).close();
-        } finally {
-            RuntimeDirectory.deleteTree(path);
         }
     }
 

@@ -20,6 +20,7 @@ import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.QueueTemplate;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.ScratchTree;
 import dev.gpuseg.ipc.Session;
 import dev.gpuseg.ipc.StatusPage;
 import dev.gpuseg.ipc.journal.JournalAgent;
@@ -150,13 +151,11 @@ final class WarmUp {
         double allocated = -1;
         for (final Mechanism mechanism : mechanisms) {
             RuntimeDirectory.deleteTree(scratch);
-            try (mechanism) {
-                Files.createDirectories(scratch);
+            try (ScratchTree tree = new ScratchTree(scratch); mechanism) {
+                Files.createDirectories(tree.path());
                 allocated = runIn(scratch, records / mechanisms.length, played, preemptive, mechanism);
             } catch (final IOException e) {
                 throw new UncheckedIOException("warm-up in " + scratch + ": " + e.getMessage(), e);
-            } finally {
-                RuntimeDirectory.deleteTree(scratch);
             }
         }
         awaitCompiler();

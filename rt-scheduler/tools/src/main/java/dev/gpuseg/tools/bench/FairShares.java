@@ -3,7 +3,7 @@ package dev.gpuseg.tools.bench;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.ScratchTree;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.MemoryDirectory;
@@ -42,7 +42,8 @@ public record FairShares(long durationMs, String quantum) {
      */
     public boolean measure(final ObjectNode into) throws IOException, InterruptedException {
         final Path root = MemoryDirectory.create("gpuseg-fair-");
-        try (SimulatedMachine machine = new SimulatedMachine(root, root, true)) {
+        try (ScratchTree scratch = new ScratchTree(root);
+            SimulatedMachine machine = new SimulatedMachine(scratch.path(), root, true)) {
             final Path log = root.resolve("vgpu.spans");
             final Path policy = Files.writeString(root.resolve("policy.yaml"), "sharing: turns\nquantum: " + quantum
                 + "\n");
@@ -63,8 +64,6 @@ public record FairShares(long durationMs, String quantum) {
             final double[] beside = shares(log, List.of(capped, other));
             into.put("cap_alone", alone).put("cap_beside_another", beside[0]).put("the_other", beside[1]);
             into.put("worst_cap_error", Math.max(Math.abs(alone - CAP), Math.abs(beside[0] - CAP)));
-        } finally {
-            RuntimeDirectory.deleteTree(root);
         }
         return into.path("worst_weight_error").asDouble() <= WEIGHT_LIMIT
             && into.path("worst_cap_error").asDouble() <= CAP_LIMIT;

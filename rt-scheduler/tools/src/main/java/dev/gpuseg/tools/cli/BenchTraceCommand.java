@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.command.DurationConverter;
 import dev.gpuseg.command.ExitCode;
-import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.ScratchTree;
 import dev.gpuseg.tools.bench.JournalRate;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -52,17 +52,18 @@ final class BenchTraceCommand implements Callable<Integer> {
         if (rate < 1000 || rate > 5_000_000) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--rate is " + rate + "; use 1000..5000000");
         }
-        final Path where = dir == null ? Files.createTempDirectory("gpuseg-bench-trace-")
-            : Files.createDirectories(dir);
-        try {
-            final ObjectNode result = new JournalRate(duration, rate).measure(where);
-            print(result);
-            return result.path("holds").asBoolean() ? ExitCode.OK : ExitCode.NO;
-        } finally {
-            if (dir == null) {
-                RuntimeDirectory.deleteTree(where);
-            }
+        if (dir != null) {
+            return measure(Files.createDirectories(dir));
         }
+        try (ScratchTree where = new ScratchTree(Files.createTempDirectory("gpuseg-bench-trace-"))) {
+            return measure(where.path());
+        }
+    }
+
+    private int measure(final Path where) throws IOException, InterruptedException {
+        final ObjectNode result = new JournalRate(duration, rate).measure(where);
+        print(result);
+        return result.path("holds").asBoolean() ? ExitCode.OK : ExitCode.NO;
     }
 
     private void print(final ObjectNode r) {

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.command.DurationConverter;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.ScratchTree;
 import dev.gpuseg.tools.faults.Fault;
 import dev.gpuseg.tools.faults.FaultRounds;
 import dev.gpuseg.tools.faults.Round;
@@ -116,16 +117,17 @@ final class FaultsCommand implements Callable<Integer> {
             throw usage("--out " + kept + " holds the journal of another run; name a new directory");
         }
         final Path base = MemoryDirectory.create("gpuseg-faults-");
-        boolean passed = false;
+        final boolean passed;
         final InterruptHook hook = InterruptHook.deleting(List.of(base));
-        try {
-            passed = campaign(planned(chosen, drawn), drawn, base, kept);
-        } finally {
-            hook.remove();
-            RuntimeDirectory.deleteTree(base);
-            if (ownOut && passed) {
-                RuntimeDirectory.deleteTree(kept);
+        try (ScratchTree scratch = new ScratchTree(base)) {
+            try {
+                passed = campaign(planned(chosen, drawn), drawn, scratch.path(), kept);
+            } finally {
+                hook.remove();
             }
+        }
+        if (ownOut && passed) {
+            RuntimeDirectory.deleteTree(kept);
         }
         return passed ? ExitCode.OK : ExitCode.FAILURE;
     }

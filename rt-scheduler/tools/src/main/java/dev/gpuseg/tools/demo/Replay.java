@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.demo;
 
-import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.ScratchTree;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.MemoryDirectory;
 import dev.gpuseg.tools.process.SimulatedMachine;
@@ -35,7 +35,8 @@ public record Replay(List<RecordedTask> tasks, String policy, Path policyJar, Du
      */
     public void play(final Path kept) throws IOException, InterruptedException, TimeoutException {
         final Path root = MemoryDirectory.create("gpuseg-replay-");
-        try (SimulatedMachine machine = new SimulatedMachine(root, kept, true)) {
+        try (ScratchTree scratch = new ScratchTree(root);
+            SimulatedMachine machine = new SimulatedMachine(scratch.path(), kept, true)) {
             machine.startGpu("--timeslice", "1024us", "--switch-cost", "200us", "--disable-cost", "600us",
                 "--enable-cost", "200us");
             final List<String> options = new ArrayList<>(List.of("--policy", policy, "--journal",
@@ -58,8 +59,6 @@ public record Replay(List<RecordedTask> tasks, String policy, Path policyJar, Du
                 throw new IllegalStateException("the daemon failed: " + machine.daemon().said());
             }
             machine.stopGpu();
-        } finally {
-            RuntimeDirectory.deleteTree(root);
         }
     }
 
