@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms;
 
+import dev.gpuseg.ipc.platform.BoundedFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** The capabilities (capabilities(7)) that mechanisms need. */
@@ -26,7 +26,7 @@ public enum Privilege {
     /** Whether this process has it now, in its effective set; false also if /proc cannot be read. */
     public boolean held() {
         try {
-            return held(Files.readString(OWN_STATUS, StandardCharsets.ISO_8859_1));
+            return held(BoundedFile.text(OWN_STATUS, StandardCharsets.ISO_8859_1));
         } catch (final IOException e) {
             return false;   // without /proc nothing that needs a capability works
         }

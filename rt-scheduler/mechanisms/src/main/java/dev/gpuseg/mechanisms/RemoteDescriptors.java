@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms;
 
+import dev.gpuseg.ipc.platform.BoundedFile;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.ProcPath;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** The descriptors of another process: what they refer to, and the right to duplicate them. Any thread. */
@@ -118,7 +118,7 @@ public final class RemoteDescriptors {
      */
     public static boolean mainThreadEnded(final int pid) {
         try {
-            final String stat = Files.readString(Path.of("/proc/" + pid + "/stat"), StandardCharsets.ISO_8859_1);
+            final String stat = BoundedFile.text(Path.of("/proc/" + pid + "/stat"), StandardCharsets.ISO_8859_1);
             return stat.startsWith("Z", stat.lastIndexOf(')') + 2);
         } catch (final IOException e) {
             return false;   // what is known of its descriptors says that it has ended

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.cgroup;
 
+import dev.gpuseg.ipc.platform.BoundedFile;
 import dev.gpuseg.ipc.platform.ProcFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
@@ -67,7 +67,7 @@ public final class CgroupTree {
     /** Where the unified hierarchy is mounted: its directory, or null if it is not. */
     public Path mountPoint() {
         try {
-            for (final String line : Files.readAllLines(proc.resolve("self/mountinfo"))) {
+            for (final String line : BoundedFile.lines(proc.resolve("self/mountinfo"), StandardCharsets.UTF_8)) {
                 final int separator = line.indexOf(" - ");
                 if (separator > 0 && line.startsWith("cgroup2 ", separator + 3)) {
                     return Path.of(line.split(" ")[MOUNT_POINT_FIELD]);

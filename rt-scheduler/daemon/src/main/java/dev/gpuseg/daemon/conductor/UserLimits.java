@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
+import dev.gpuseg.ipc.platform.BoundedFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
@@ -101,7 +102,7 @@ public final class UserLimits {
             Collections.sort(files);
             for (final Path file : files) {
                 int number = 0;
-                for (final String line : Files.readAllLines(file, StandardCharsets.UTF_8)) {
+                for (final String line : BoundedFile.lines(file, StandardCharsets.UTF_8)) {
                     number++;
                     final String text = line.replaceFirst("#.*", "").strip();
                     if (!text.isEmpty()) {
@@ -179,7 +180,7 @@ public final class UserLimits {
         if (!Files.exists(file)) {
             return null;
         }
-        for (final String line : Files.readAllLines(file, StandardCharsets.ISO_8859_1)) {
+        for (final String line : BoundedFile.lines(file, StandardCharsets.ISO_8859_1)) {
             final String[] fields = line.split(":", -1);
             if (fields.length > 2 && fields[0].equals(name)) {
                 return fields[2];

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.jvm;
 
+import dev.gpuseg.ipc.platform.BoundedFile;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.ipc.platform.ThreadControl;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -72,7 +74,7 @@ public final class RuntimeThreads {
 
     private static boolean isCompiler(final Path thread) {
         try {
-            return compiles(Files.readString(thread.resolve("comm")).strip());
+            return compiles(BoundedFile.text(thread.resolve("comm"), StandardCharsets.UTF_8).strip());
         } catch (final IOException e) {
             return false;   // it ended meanwhile
         }
@@ -80,7 +82,7 @@ public final class RuntimeThreads {
 
     private static boolean raise(final Path thread, final int priority) throws IOException {
         try {
-            final String stat = Files.readString(thread.resolve("stat"));
+            final String stat = BoundedFile.text(thread.resolve("stat"), StandardCharsets.UTF_8);
             final int nameEnd = stat.lastIndexOf(')');
             final String name = stat.substring(stat.indexOf('(') + 1, nameEnd);
             if (policy(stat.substring(nameEnd + 2)) != SCHED_OTHER) {

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.process;
 
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.platform.BoundedFile;
 import dev.gpuseg.ipc.platform.FileAccess;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -84,7 +85,8 @@ final class InstanceLock implements AutoCloseable {
 
     private static String ownerSays(final Path path, final Path former) {
         try {
-            return Files.readString(Files.exists(former, LinkOption.NOFOLLOW_LINKS) ? former : path).trim();
+            return BoundedFile.text(Files.exists(former, LinkOption.NOFOLLOW_LINKS) ? former : path,
+                StandardCharsets.UTF_8).trim();
         } catch (final IOException e) {
             return "unknown unknown";   // it has the lock all the same
         }

@@ -56,6 +56,14 @@ class UserLimitsTest {
     }
 
     @Test
+    void shouldRefuseAFileWithoutEnd() throws IOException {
+        final Path endless = Files.createSymbolicLink(directory.resolve("50-site.conf"), Path.of("/dev/zero"));
+        final String message = assertThrows(IllegalArgumentException.class, () -> UserLimits.read(directory))
+            .getMessage();
+        assertTrue(message.contains(endless + " has more than 16777216 bytes"), message);
+    }
+
+    @Test
     void shouldGiveMembersHalfOfThePrioritiesAndABudgetUnlessAFileSaysOtherwise() throws IOException {
         for (final UserLimits builtIn : List.of(UserLimits.builtIn(), limits("# nothing\n\n"))) {
             assertEquals(49, builtIn.of(Limit.PRIORITY, ALICE, NO_GROUPS).value());

@@ -2,6 +2,7 @@
 package dev.gpuseg.ipc.platform;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.BitSet;
@@ -51,7 +52,7 @@ public record CpuSet(BitSet cpus) {
      */
     public static CpuSet allowed() {
         try {
-            for (final String line : Files.readAllLines(Path.of("/proc/thread-self/status"))) {
+            for (final String line : BoundedFile.lines(Path.of("/proc/thread-self/status"), StandardCharsets.UTF_8)) {
                 if (line.startsWith(ALLOWED)) {
                     return parse(line.substring(ALLOWED.length()));
                 }

@@ -4,7 +4,6 @@ package dev.gpuseg.ipc.platform;
 import com.sun.jna.Native;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
@@ -110,7 +109,7 @@ public final class ProcessStatus {
     private static List<Integer> manyGroups(final int pid) {
         try {
             // the line ends with a blank; the name of the process is another line, whatever is in it
-            return Files.readAllLines(Path.of("/proc", Integer.toString(pid), "status"), StandardCharsets.ISO_8859_1)
+            return BoundedFile.lines(Path.of("/proc", Integer.toString(pid), "status"), StandardCharsets.ISO_8859_1)
                 .stream().filter(line -> line.startsWith("Groups:")).limit(1)
                 .flatMap(line -> Stream.of(line.substring("Groups:".length()).strip().split(" ")))
                 .filter(word -> !word.isEmpty()).map(Integer::parseUnsignedInt).toList();

@@ -5,7 +5,7 @@ import com.sun.jna.Native;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.Files;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.agrona.BufferUtil;
 
@@ -93,7 +93,7 @@ public final class ThreadControl {
             throw new SystemCallException("mlockall", "all that is mapped now and later", Native.getLastError());
         }
         try {
-            for (final String line : Files.readAllLines(Path.of("/proc/self/maps"))) {
+            for (final String line : BoundedFile.lines(Path.of("/proc/self/maps"), StandardCharsets.UTF_8)) {
                 final String[] words = line.split(" +", 6);   // START-END r-xp OFFSET DEVICE INODE PATH
                 if (words.length == 6 && words[1].startsWith("r-x") && words[5].startsWith("/")) {
                     lock(words[0].split("-"), words[5]);
@@ -113,13 +113,13 @@ public final class ThreadControl {
 
     private static boolean mayLockAll() {
         try {
-            for (final String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+            for (final String line : BoundedFile.lines(Path.of("/proc/self/status"), StandardCharsets.UTF_8)) {
                 if (line.startsWith("CapEff:")
                     && (Long.parseUnsignedLong(line.substring(7).strip(), 16) >>> CAP_IPC_LOCK & 1) != 0) {
                     return true;
                 }
             }
-            return Files.readAllLines(Path.of("/proc/self/limits")).stream()
+            return BoundedFile.lines(Path.of("/proc/self/limits"), StandardCharsets.UTF_8).stream()
                 .anyMatch(line -> line.startsWith("Max locked memory") && line.split("\\s+")[3].equals("unlimited"));
         } catch (final IOException e) {
             throw new IllegalStateException("/proc/self: " + e.getMessage(), e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.amd;
 
+import dev.gpuseg.ipc.platform.BoundedFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryIteratorException;
@@ -165,7 +166,7 @@ final class AmdSysfs {
 
     private static String read(final Path path) {
         try {
-            return Files.readString(path, StandardCharsets.ISO_8859_1);
+            return BoundedFile.text(path, StandardCharsets.ISO_8859_1);
         } catch (final IOException e) {
             return "";   // its absence is a finding, not an error
         }

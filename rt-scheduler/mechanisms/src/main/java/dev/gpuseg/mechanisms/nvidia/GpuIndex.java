@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.ipc.platform.BoundedFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -61,7 +62,7 @@ final class GpuIndex {
     /** True also if the driver does not say which node it is. */
     private static boolean hasNode(final Path information, final Path devices) {
         try {
-            for (final String line : Files.readAllLines(information, StandardCharsets.ISO_8859_1)) {
+            for (final String line : BoundedFile.lines(information, StandardCharsets.ISO_8859_1)) {
                 if (line.startsWith(MINOR)) {
                     return Files.exists(devices.resolve("nvidia" + line.substring(MINOR.length()).strip()));
                 }

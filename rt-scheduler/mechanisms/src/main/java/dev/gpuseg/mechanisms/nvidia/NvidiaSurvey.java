@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import dev.gpuseg.ipc.platform.BoundedFile;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.Privilege;
@@ -8,7 +9,6 @@ import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -115,7 +115,7 @@ public final class NvidiaSurvey {
 
     private static String read(final Path path) {
         try {
-            return Files.readString(path, StandardCharsets.ISO_8859_1);
+            return BoundedFile.text(path, StandardCharsets.ISO_8859_1);
         } catch (final IOException e) {
             return "";   // its absence is a finding, not an error
         }
