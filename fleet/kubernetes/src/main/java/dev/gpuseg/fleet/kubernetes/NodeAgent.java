@@ -28,6 +28,9 @@ final class NodeAgent implements AutoCloseable {
     /** All changes that come within this time are one change of the file. */
     private static final long GATHER_MS = 20;
 
+    /** The pods of a node have some megabytes, and the agent a few hundred for them. */
+    private static final long ANSWER_MAX_BYTES = 16 << 20;
+
     private static final Duration PING = Duration.ofSeconds(30);
 
     private final CoreV1Api api;
@@ -65,7 +68,8 @@ final class NodeAgent implements AutoCloseable {
         }
         // a watch is one answer that lasts for minutes; a server that went without a word is found by HTTP/2's pings
         client.setReadTimeout(0);
-        client.setHttpClient(client.getHttpClient().newBuilder().pingInterval(PING).build());
+        client.setHttpClient(client.getHttpClient().newBuilder().pingInterval(PING)
+            .addInterceptor(new AnswerLimit(ANSWER_MAX_BYTES)).build());
         api = new CoreV1Api(client);
         events = new RefusalEvents(api, node, log);
         informers = new SharedInformerFactory(client);
