@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -30,27 +31,34 @@ class BenchGpuPeriodicTest extends BenchGpuRig {
         assertEquals(List.of("not anticipated", "period declared", "period learned",
             "period declared, touched", "period learned, touched", "declared, jitter of +-2 ms",
             "declared, then twice the period", "declared, 3 idle contexts more"), strategies(scenario), all);
-        String spoiled = null;
+        final List<String> spoiled = new ArrayList<>();
         for (final JsonNode cell : scenario.path("cells")) {
             if (cell.path("strategy").asText().equals("period declared, touched")) {
-                spoiled = untouched(cell, all);
+                untouched(cell, spoiled);
             } else if (!cell.path("strategy").asText().contains("touched")) {
                 assertEquals(0, cell.path("touches").asInt(-1), all);
             }
             assertEquals(3 * JOBS, cell.path("jobs").asInt(), all);
-            assertTrue(cell.path("others_to_unanticipated").asDouble() > 0, all);
+            assertTrue(cell.has("others_to_unanticipated"), all);
+            if (cell.path("others_to_unanticipated").asDouble() <= 0) {
+                spoiled.add(cell.path("strategy").asText() + ": no best-effort work");   // it stood still
+            }
         }
         assertEquals(0, GpuGoals.wrong(result));
         assertTrue(run.out().contains("best-effort work to that without anticipation"), run.out());
         RecordedRunsTest.assertFollows(root().resolve("out/bench/results.json"));
-        return spoiled;
+        return spoiled.isEmpty() ? null : spoiled + "; " + all;
     }
 
-    /** A process that stands still for longer than a period has no begin that could be expected. */
-    private static String untouched(final JsonNode cell, final String all) {
-        final int late = cell.path("missed").asInt() + cell.path("skipped").asInt();
-        assertTrue(cell.path("touches").asInt() > 0 || late > 0, all);
-        return cell.path("touches").asInt() > 0 ? null : "no touch; " + late + " jobs late by more than their period";
+    /**
+     * A process that stands still for longer than a period has no begin that could be expected, and its thread that
+     * touches may stand still alone: then no job is late, either.
+     */
+    private static void untouched(final JsonNode cell, final List<String> spoiled) {
+        if (cell.path("touches").asInt() <= 0) {
+            spoiled.add("no touch; " + (cell.path("missed").asInt() + cell.path("skipped").asInt())
+                + " jobs late by more than their period");
+        }
     }
 
     @Test
