@@ -28,6 +28,8 @@ import java.util.concurrent.TimeoutException;
 final class Accidents implements AutoCloseable {
     private static final int STOPS_MAX = 20;
     private static final long NS_PER_S = 1_000_000_000;
+    /** A slow machine writes too little to roll a queue in this time: nothing to judge. */
+    private static final int ROLL_MS = 15_000;
     private static final int BYTES_PER_FILL = 1 << 16;
     private static final int ROLLS = 2;
     private static final long FULL_LENGTHS = 4;
@@ -118,7 +120,7 @@ final class Accidents implements AutoCloseable {
             final Child successor = rig.launchDaemon();
             TimeUnit.MILLISECONDS.sleep(stage.round().variant() + stage.round().delayMs());
             ProcessStatus.signal((int) successor.pid(), FaultRig.KILL);
-            successor.awaitExit(Stage.EXIT_S);
+            successor.awaitExit(FaultRig.HANG_S);
         }
         stage.daemonWent();
         if (newcomer != null) {
@@ -138,7 +140,7 @@ final class Accidents implements AutoCloseable {
         if (pid == 0) {
             return;
         }
-        if (!Polling.until(() -> rig.status().path("daemon").path("watchdog_pid").asInt() != pid, Stage.GO_ON_MS)) {
+        if (!Polling.until(() -> rig.status().path("daemon").path("watchdog_pid").asInt() != pid, Stage.HANG_MS)) {
             stage.hung("the daemon did not start another watchdog");
         }
     }
@@ -186,7 +188,7 @@ final class Accidents implements AutoCloseable {
     private void truncateQueue() throws IOException, InterruptedException {
         final FaultClient victim = stage.victim("--period", "2ms", "--segments", "gpu:0ms+100us");
         rig.ledger().exclude(victim.pid());
-        victim.await(() -> victim.page().jobs() > 2, Stage.STATE_MS);
+        victim.await(() -> victim.page().jobs() > 2, Stage.HANG_MS);
         TimeUnit.MILLISECONDS.sleep(stage.round().delayMs());
         stage.struck();
         int files = 0;
@@ -217,7 +219,7 @@ final class Accidents implements AutoCloseable {
         TimeUnit.MILLISECONDS.sleep(stage.round().delayMs());
         stage.struck();
         if (!awaitRolls(victim)) {
-            stage.skip("the queue did not roll within " + Stage.STATE_MS + " ms");
+            stage.skip("the queue did not roll within " + ROLL_MS + " ms");
         }
         stage.over();
         if (stage.round().variant() % 2 == 0) {
@@ -235,7 +237,7 @@ final class Accidents implements AutoCloseable {
         return Polling.until(() -> {
             cycles.addAll(cyclesOf(victim));
             return cycles.size() > ROLLS || cycles.size() > 1 && System.nanoTime() - drawnNs > 0;
-        }, Stage.STATE_MS);
+        }, ROLL_MS);
     }
 
     private Set<String> cyclesOf(final FaultClient victim) {
@@ -286,7 +288,7 @@ final class Accidents implements AutoCloseable {
         final FaultClient victim = stage.victim(List.of("unshare", "--time", "--monotonic", "3600"), "--period", "5ms",
             "--segments", "gpu:0ms+1ms");
         rig.ledger().exclude(victim.pid());
-        if (!Polling.until(() -> AdminClient.counter(rig.status(), "poisoned") > before, Stage.NOTICE_MS)) {
+        if (!Polling.until(() -> AdminClient.counter(rig.status(), "poisoned") > before, Stage.HANG_MS)) {
             stage.problem("a client that is an hour ahead was not dropped");
         }
         stage.over();
@@ -323,10 +325,10 @@ final class Accidents implements AutoCloseable {
         stage.awaitStep(victim);
         stage.struck();
         victim.signal(FaultRig.USR2);
-        if (!Polling.until(() -> isAnother(victim), Stage.STATE_MS)) {
+        if (!Polling.until(() -> isAnother(victim), Stage.HANG_MS)) {
             throw new IllegalStateException("the client did not become another program: " + victim.process().said());
         }
-        if (!Polling.until(() -> rig.ledger().hasLeft(victim.pid()), Stage.NOTICE_MS)) {
+        if (!Polling.until(() -> rig.ledger().hasLeft(victim.pid()), Stage.HANG_MS)) {
             stage.problem("a client that became another program is still one");
         }
     }
@@ -342,7 +344,7 @@ final class Accidents implements AutoCloseable {
     private void infiniteKernel() throws InterruptedException {
         final FaultClient victim = stage.victim("--period", "1s", "--segments", "gpu:0ms+1000s", "--priority", "80",
             "--budget", Stage.BUDGET_MS + "ms");
-        if (!victim.awaitState(Abi.PROGRESS_KERNEL, Stage.STATE_MS)) {
+        if (!victim.awaitState(Abi.PROGRESS_KERNEL, Stage.HANG_MS)) {
             throw new IllegalStateException("the infinite kernel does not begin: " + victim.process().said());
         }
         stage.struck();

@@ -40,7 +40,8 @@ final class Attacks implements AutoCloseable {
     private static final int PERCENT = 100;
     /** On a slow machine an attack goes on for so long until it has done enough. */
     private static final int AT_MOST_MS = 3_000;
-    private static final int EXIT_S = 30;
+    /** How long the locks are held, unless the round is over before. */
+    private static final int LOCKED_S = 30;
     private static final long NS_PER_MS = 1_000_000;
     private static final long PUNCTUAL_NS = 25 * NS_PER_MS;
     private static final int PUNCTUAL_LIMIT_MS = 30_000;
@@ -225,9 +226,9 @@ final class Attacks implements AutoCloseable {
         }
         final List<String> command = new ArrayList<>(as(HOSTILE));
         command.addAll(List.of(program.toString(), "hold-locks", "--dir", rig.outside().toString(), "--duration",
-            EXIT_S + "s"));
+            LOCKED_S + "s"));
         final Child process = Child.start("attacker", command, out.resolve("attacker-locks.err"));
-        process.await("waits for", EXIT_S);
+        process.await("waits for", FaultRig.HANG_S);
         return process;
     }
 
@@ -268,7 +269,7 @@ final class Attacks implements AutoCloseable {
                 processes.add(Child.start("attacker", command, out.resolve("attacker-" + ++started % 100 + ".err")));
             }
             for (final Child process : processes) {
-                final int status = process.awaitExit(EXIT_S);
+                final int status = process.awaitExit(FaultRig.HANG_S);
                 if (status == NOT_PERMITTED) {
                     return process.said().strip();
                 }

@@ -142,7 +142,7 @@ public final class FaultRounds implements AutoCloseable {
         final List<String> problems = new ArrayList<>(accidents.finish());
         for (final FaultClient client : stage.residents().values()) {
             client.signal(FaultRig.TERM);
-            client.process().awaitExit(Stage.EXIT_S);
+            client.process().awaitExit(FaultRig.HANG_S);
         }
         final int status = rig.stopDaemon();
         if (status != 0 || rig.held() != 0) {

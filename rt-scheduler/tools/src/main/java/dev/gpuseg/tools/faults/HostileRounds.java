@@ -17,6 +17,8 @@ import java.util.concurrent.TimeoutException;
 /** What somebody does to the daemon with intent, and how the honest client beside fares. */
 final class HostileRounds {
     private static final int LEAST_MIB = 48;
+    /** So long a daemon may try to start with too little memory. */
+    private static final int POOR_S = 60;
     private static final int MIB = 128;
 
     private final Stage stage;
@@ -89,7 +91,7 @@ final class HostileRounds {
         java.add(1, FaultRig.QUICK_COMPILER);
         command.addAll(java);
         try (Child refused = Child.start("read-only", command, stage.out().resolve("read-only.err"))) {
-            final int status = refused.awaitExit(FaultRig.START_LIMIT_S);
+            final int status = refused.awaitExit(FaultRig.HANG_S);
             if (status != ExitCode.FAILURE || !refused.said().contains(own.toString())) {
                 stage.problem("on a read-only file system the daemon ends with status " + status + ": "
                     + refused.said());
@@ -120,14 +122,14 @@ final class HostileRounds {
             if (poor.isAlive()) {
                 ProcessStatus.signal((int) poor.pid(), FaultRig.KILL);
             }
-            poor.awaitExit(Stage.EXIT_S);
+            poor.awaitExit(FaultRig.HANG_S);
             stage.daemonWent();
         }
     }
 
     private static boolean becomesReady(final Child poor) throws InterruptedException {
         try {
-            poor.await("ready", FaultRig.START_LIMIT_S);
+            poor.await("ready", POOR_S);
             return true;
         } catch (final IllegalStateException e) {
             return false;   // it has ended, as most do, or the kernel gives it no memory to go on

@@ -49,7 +49,7 @@ final class Judgement {
             livingHolders(on, clients)));
         final JsonNode status;
         try {
-            status = footprints.judge(on, clients.size(), Stage.SETTLE_MS);
+            status = footprints.judge(on, clients.size(), Stage.HANG_MS);
         } catch (final IllegalStateException e) {
             stage.problem(e.getMessage());
             return;
@@ -63,7 +63,7 @@ final class Judgement {
 
     /** At some instant nothing is held and nothing disabled: then every freeze is over. */
     private void settle(final FaultRig on) throws IOException, InterruptedException {
-        final long untilNs = System.nanoTime() + Stage.SETTLE_MS * NS_PER_MS;
+        final long untilNs = System.nanoTime() + Stage.HANG_MS * NS_PER_MS;
         while (true) {
             on.operations().read();
             if (on.operations().disabled() == 0 && on.held() == 0) {
@@ -91,7 +91,7 @@ final class Judgement {
     private void account(final FaultRig on) throws InterruptedException {
         final Ledger ledger = on.ledger();
         ledger.ask();
-        Polling.until(() -> ledger.missing() == 0, Stage.SETTLE_MS);
+        Polling.until(() -> ledger.missing() == 0, Stage.HANG_MS);
         final StringBuilder who = new StringBuilder();
         final long missing = ledger.missing(who);
         if (missing > 0) {

@@ -15,7 +15,6 @@ final class MemoryGroup implements AutoCloseable {
     private static final List<String> LIMITS = List.of("memory.max", "memory.limit_in_bytes");
     private static final List<String> PEAKS = List.of("memory.peak", "memory.max_usage_in_bytes");
     private static final long BYTES_PER_MIB = 1L << 20;
-    private static final long CLOSE_S = 20;
     private static final long POLL_NS = 1_000_000;
 
     private final Path directory;
@@ -63,10 +62,10 @@ final class MemoryGroup implements AutoCloseable {
         return -1;
     }
 
-    /** Waits until its processes have ended, some seconds at most, and removes it. */
+    /** Waits until its processes have ended, or it is a hang, and removes it. */
     @Override
     public void close() throws IOException {
-        final long untilNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(CLOSE_S);
+        final long untilNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(FaultRig.HANG_S);
         while (!Files.readString(directory.resolve("cgroup.procs")).isBlank() && System.nanoTime() - untilNs < 0) {
             LockSupport.parkNanos(POLL_NS);
         }

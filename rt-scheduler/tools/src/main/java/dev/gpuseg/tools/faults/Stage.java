@@ -20,12 +20,7 @@ import java.util.concurrent.TimeoutException;
  * round, when the fault struck, and what was not as it must be. One thread.
  */
 final class Stage {
-    // These tell a hang from a machine that is slow, no more: freezes are measured to the microsecond beside.
-    static final int EXIT_S = 20;
-    static final int SETTLE_MS = 15_000;
-    static final int STATE_MS = 15_000;
-    static final int NOTICE_MS = 15_000;
-    static final int GO_ON_MS = 15_000;
+    static final int HANG_MS = FaultRig.HANG_S * 1_000;
     static final int FINE_DELAY_US = 20;
     /** Longest window of a victim's segment; demotion follows. Well below the watchdog's period. */
     static final int BUDGET_MS = 30;
@@ -205,7 +200,7 @@ final class Stage {
         };
         if (state < 0) {
             TimeUnit.MILLISECONDS.sleep(round.delayMs());
-        } else if (victim.await(() -> victim.page().jobs() > 0, STATE_MS) && victim.awaitState(state, STATE_MS)) {
+        } else if (victim.await(() -> victim.page().jobs() > 0, HANG_MS) && victim.awaitState(state, HANG_MS)) {
             TimeUnit.MICROSECONDS.sleep((long) round.delayMs() * FINE_DELAY_US);
         } else {
             throw new IllegalStateException(victim.name() + " never came to " + round.step() + ": "
@@ -249,7 +244,7 @@ final class Stage {
 
     /** Until it has the GPU and the others are disabled, then for the drawn delay. */
     void awaitHeld(final FaultClient holder) throws InterruptedException {
-        if (!holder.await(() -> holder.page().state() == Abi.PROGRESS_KERNEL && rig.held() > 0, STATE_MS)) {
+        if (!holder.await(() -> holder.page().state() == Abi.PROGRESS_KERNEL && rig.held() > 0, HANG_MS)) {
             throw new IllegalStateException("nothing is held although " + holder.name() + " has the GPU");
         }
         TimeUnit.MICROSECONDS.sleep((long) round.delayMs() * FINE_DELAY_US);
@@ -258,7 +253,7 @@ final class Stage {
     /** A process must end within the time that tells a hang from a slow machine. */
     void await(final String what, final Child child) throws InterruptedException {
         try {
-            child.awaitExit(EXIT_S);
+            child.awaitExit(FaultRig.HANG_S);
         } catch (final TimeoutException e) {
             hung(what + ": " + e.getMessage());
             child.close();
@@ -270,7 +265,7 @@ final class Stage {
         final List<FaultClient> all = new ArrayList<>(residents.values());
         all.addAll(victims);
         for (final FaultClient client : all) {
-            Polling.until(() -> !client.isAlive() || !client.page().isManaged(), NOTICE_MS);
+            Polling.until(() -> !client.isAlive() || !client.page().isManaged(), HANG_MS);
         }
     }
 
@@ -281,7 +276,7 @@ final class Stage {
         // not just one start more: that of a daemon killed before may be in its ring only, and be journaled now
         final long launchedNs = System.nanoTime();
         rig.startDaemon();
-        if (!Polling.until(() -> lastStartNs(rig.ledger()) - launchedNs > 0, SETTLE_MS)) {
+        if (!Polling.until(() -> lastStartNs(rig.ledger()) - launchedNs > 0, HANG_MS)) {
             problem("the journal does not show the start of the next daemon");
         }
         final long missing = rig.ledger().daemonWent();
@@ -338,9 +333,9 @@ final class Stage {
         for (final FaultClient client : clients.keySet()) {
             final long jobs = before.get(client);
             if (!client.await(() -> client.page().jobs() >= jobs + GO_ON_JOBS && client.page().isManaged(),
-                GO_ON_MS)) {
+                HANG_MS)) {
                 hung(client.name() + " does not go on " + clients.get(client) + ": "
-                    + (client.isAlive() ? client.page().jobs() - jobs + " jobs in " + GO_ON_MS + " ms, "
+                    + (client.isAlive() ? client.page().jobs() - jobs + " jobs in " + HANG_MS + " ms, "
                     + (client.page().isManaged() ? "managed" : "unmanaged") : "it ended") + "; "
                     + client.process().said() + "; " + Pressure.now());
             }

@@ -91,8 +91,8 @@ class FaultsTest {
             assertTrue(faults.isAlive(), "it ended by itself");
             final List<ProcessHandle> before = faults.descendants().toList();
             faults.destroy();   // SIGTERM; a process that a shell starts in the background ignores SIGINT
-            assertTrue(faults.waitFor(60, TimeUnit.SECONDS), "it does not end");
-            SystemRig.await("the end of what it had started", 20_000, () ->
+            assertTrue(faults.waitFor(120, TimeUnit.SECONDS), "it does not end");
+            SystemRig.await("the end of what it had started", 120_000, () ->
                 before.stream().noneMatch(ProcessHandle::isAlive));
         } finally {
             faults.descendants().forEach(ProcessHandle::destroyForcibly);
