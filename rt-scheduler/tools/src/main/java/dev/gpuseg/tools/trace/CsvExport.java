@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.trace;
 
+import dev.gpuseg.analysis.io.CsvTable;
 import java.io.IOException;
 import java.io.Writer;
 
@@ -24,7 +25,7 @@ final class CsvExport {
             for (final Trace.Segment s : task.segments) {
                 final boolean preempted = !s.preemptions.isEmpty();
                 final boolean late = s.deadlineNs > 0 && s.endNs > s.deadlineNs && task.isRealTime();
-                to.write(quoted(task.name) + ',' + task.priority + ',' + task.gpu + ',' + task.contextId + ','
+                to.write(CsvTable.field(task.name) + ',' + task.priority + ',' + task.gpu + ',' + task.contextId + ','
                     + s.policy + ',' + (s.job == null ? 0 : s.job.number) + ',' + s.ticket + ',' + bit(s.optimistic)
                     + ',' + bit(s.cancelled) + ',' + s.releaseNs + ',' + s.beginNs + ',' + s.decidedNs + ','
                     + s.grantNs + ',' + s.enforcedNs + ',' + (preempted ? s.preemptions.get(0).timeNs() : 0) + ','
@@ -37,9 +38,5 @@ final class CsvExport {
 
     private static int bit(final boolean value) {
         return value ? 1 : 0;
-    }
-
-    private static String quoted(final String text) {
-        return text.matches("[A-Za-z0-9 _.#-]*") ? text : '"' + text.replace("\"", "\"\"") + '"';
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.trace;
 
-import dev.gpuseg.analysis.io.LimitedFile;
+import dev.gpuseg.analysis.io.CsvTable;
+import dev.gpuseg.analysis.io.InvalidFileException;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.file.Path;
@@ -20,8 +21,7 @@ import java.util.List;
  * readings that variation is not seen and not in the bound. The resolution of the GPU's clock comes on top.
  */
 public final class GpuClock {
-    private static final String HEADER = "before_ns,gpu_ns,after_ns";
-    private static final int COLUMNS = 3;
+    private static final List<String> COLUMNS = List.of("before_ns", "gpu_ns", "after_ns");
 
     /**
      * One reading, ns.
@@ -81,40 +81,24 @@ public final class GpuClock {
      *
      * @param file CSV
      * @return the clock
+     * @throws InvalidFileException     if it is no such table: file, line, remedy
      * @throws IOException              if it cannot be read
-     * @throws IllegalArgumentException if it is no such table: file, line, remedy
+     * @throws IllegalArgumentException if the readings contradict each other
      */
     public static GpuClock read(final Path file) throws IOException {
         final List<Reading> readings = new ArrayList<>();
-        for (final String[] row : rows(file, HEADER, COLUMNS)) {
-            readings.add(new Reading(number(file, row[0]), number(file, row[1]), number(file, row[2])));
+        for (final CsvTable.Row row : CsvTable.read(file, COLUMNS).rows()) {
+            readings.add(new Reading(number(row, 0), number(row, 1), number(row, 2)));
         }
         return new GpuClock(readings);
     }
 
-    static List<String[]> rows(final Path file, final String header, final int columns) throws IOException {
-        final List<String> lines = LimitedFile.lines(file);
-        if (lines.isEmpty() || !lines.get(0).strip().equals(header)) {
-            throw new IllegalArgumentException(file + ": its first line is \"" + (lines.isEmpty() ? "" : lines.get(0))
-                + "\"; write " + header);
-        }
-        final List<String[]> rows = new ArrayList<>();
-        for (int i = 1; i < lines.size(); i++) {
-            final String[] row = lines.get(i).strip().split(",", -1);
-            if (row.length != columns) {
-                throw new IllegalArgumentException(file + ": line " + (i + 1) + " has " + row.length
-                    + " columns; write " + header);
-            }
-            rows.add(row);
-        }
-        return rows;
-    }
-
-    static long number(final Path file, final String text) {
+    static long number(final CsvTable.Row row, final int column) throws InvalidFileException {
+        final String text = row.cells().get(column);
         try {
-            return Long.parseLong(text.strip());
+            return Long.parseLong(text);
         } catch (final NumberFormatException e) {
-            throw new IllegalArgumentException(file + ": \"" + text + "\" is no whole number of ns", e);
+            throw row.refusal("\"" + text + "\" is no whole number of ns; write one");
         }
     }
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.analysis.io.InvalidFileException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -92,19 +93,19 @@ class GpuClockTest {
             "before_ns,gpu_ns,after_ns\n0,100,2\n1000,1100,1002\n");
         assertEquals(1, GpuClock.read(clock).monotonicNs(100));
         final Path header = Files.writeString(directory.resolve("header.csv"), "gpu,cpu\n1,2\n");
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> GpuClock.read(header)).getMessage()
-            .contains("write before_ns,gpu_ns,after_ns"));
+        assertTrue(assertThrows(InvalidFileException.class, () -> GpuClock.read(header)).getMessage()
+            .contains("header.csv:1: the first line is \"gpu,cpu\""));
         final Path row = Files.writeString(directory.resolve("row.csv"), "before_ns,gpu_ns,after_ns\n0,100,2\n1,2\n");
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> GpuClock.read(row)).getMessage()
-            .contains("line 3"));
+        assertTrue(assertThrows(InvalidFileException.class, () -> GpuClock.read(row)).getMessage()
+            .contains("row.csv:3: has 2 columns"));
         final Path kernels = Files.writeString(directory.resolve("kernels.csv"),
-            "gpu,name,start_gpu_ns,end_gpu_ns\n0,gemm,600,700\n0,conv,200,300\n");
+            "gpu,name,start_gpu_ns,end_gpu_ns\n0,gemm,600,700\n0,\"conv<float, 4>\",200,300\n");
         final Kernels placed = Kernels.read(kernels, GpuClock.read(clock));
-        assertEquals(List.of(new Kernels.Kernel(0, "conv", 101, 201), new Kernels.Kernel(0, "gemm", 501, 601)),
-            placed.all);
+        assertEquals(List.of(new Kernels.Kernel(0, "conv<float, 4>", 101, 201),
+            new Kernels.Kernel(0, "gemm", 501, 601)), placed.all);
         final Path backwards = Files.writeString(directory.resolve("backwards.csv"),
             "gpu,name,start_gpu_ns,end_gpu_ns\n0,gemm,700,600\n");
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> Kernels.read(backwards, GpuClock.read(clock)))
+        assertTrue(assertThrows(InvalidFileException.class, () -> Kernels.read(backwards, GpuClock.read(clock)))
             .getMessage().contains("kernel \"gemm\""));
     }
 }
