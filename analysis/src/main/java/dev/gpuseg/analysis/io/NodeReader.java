@@ -7,6 +7,7 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.json.JsonReadFeature;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import com.fasterxml.jackson.dataformat.yaml.YAMLParser;
 import java.io.IOException;
@@ -35,6 +36,7 @@ public final class NodeReader {
     private final String what;
     private final long maxBytes;
     private final String several;
+    private final String twice;
     private final JsonFactory json;
     private final YAMLFactory yaml;
 
@@ -46,12 +48,26 @@ public final class NodeReader {
      * @param several  what to do with more than one document or too large a file: a sentence without a full stop
      */
     public NodeReader(final String what, final long maxBytes, final String several) {
+        this(what, maxBytes, several, "remove one", false);
+    }
+
+    /**
+     * A reader of one kind of file.
+     *
+     * @param twice    what to do with a key that stands twice: a sentence without a full stop
+     * @param relaxed  whether JSON may have comments in the manner of C, and a comma before a closing bracket
+     */
+    NodeReader(final String what, final long maxBytes, final String several, final String twice,
+        final boolean relaxed) {
         this.what = what;
         this.maxBytes = maxBytes;
         this.several = several;
+        this.twice = twice;
         final StreamReadConstraints limits = StreamReadConstraints.builder()
             .maxNestingDepth(64).maxNumberLength(64).maxStringLength(1 << 16).maxNameLength(1 << 10).build();
-        json = JsonFactory.builder().streamReadConstraints(limits).build();
+        json = JsonFactory.builder().streamReadConstraints(limits)
+            .configure(JsonReadFeature.ALLOW_JAVA_COMMENTS, relaxed)
+            .configure(JsonReadFeature.ALLOW_TRAILING_COMMA, relaxed).build();
         final LoaderOptions loader = new LoaderOptions();
         loader.setCodePointLimit((int) Math.min(maxBytes, Integer.MAX_VALUE));
         loader.setNestingDepthLimit(64);
@@ -142,6 +158,18 @@ public final class NodeReader {
         return parse(json, line, file, lineNumber, false);
     }
 
+    /**
+     * Reads a text that must be JSON.
+     *
+     * @param content JSON
+     * @param file    what refusals call it
+     * @return its outermost value
+     * @throws InvalidFileException if it is none
+     */
+    Node readJson(final String content, final String file) throws InvalidFileException {
+        return parse(json, content.startsWith("\uFEFF") ? content.substring(1) : content, file, 1, false);
+    }
+
     private Node parse(final JsonFactory factory, final String content, final String file, final int firstLine,
         final boolean mayBeEmpty) throws InvalidFileException {
         final String language = factory instanceof YAMLFactory ? "YAML" : "JSON";
@@ -224,7 +252,7 @@ public final class NodeReader {
         parser.nextToken();
         if (!mapping.put(key, line(at, firstLine), at.getColumnNr(), value(parser, file, firstLine, depth + 1))) {
             throw new InvalidFileException(file, line(at, firstLine), at.getColumnNr(), "key '" + key
-                + "' occurs twice; remove one");
+                + "' occurs twice; " + twice);
         }
     }
 
