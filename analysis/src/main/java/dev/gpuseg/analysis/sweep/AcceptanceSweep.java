@@ -5,12 +5,12 @@ import dev.gpuseg.analysis.generate.Experiment;
 import dev.gpuseg.analysis.generate.Experiment.Range;
 import dev.gpuseg.analysis.generate.Experiment.Variant;
 import dev.gpuseg.analysis.generate.TaskSetGenerator;
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.PreparedSet;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -109,8 +109,8 @@ public final class AcceptanceSweep {
             }
         }
         write(csv, table, "all " + totalSets(), totalSets(), total);
-        Files.writeString(directory.resolve("accepted.csv"), csv);
-        Files.writeString(directory.resolve("accepted.md"), table);
+        ResultFile.write(directory.resolve("accepted.csv"), csv);
+        ResultFile.write(directory.resolve("accepted.md"), table);
         return total;
     }
 

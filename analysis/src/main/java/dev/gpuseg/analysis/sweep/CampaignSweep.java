@@ -4,6 +4,7 @@ package dev.gpuseg.analysis.sweep;
 import dev.gpuseg.analysis.generate.Experiment.Variant;
 import dev.gpuseg.analysis.generate.TaskSetFiles;
 import dev.gpuseg.analysis.generate.TaskSetGenerator;
+import dev.gpuseg.analysis.io.ResultFile;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
@@ -122,8 +123,8 @@ public final class CampaignSweep {
                 exceeded += v.get(3);
             }
         }
-        Files.writeString(directory.resolve("soundness.csv"), csv);
-        Files.writeString(directory.resolve("soundness.md"), table);
+        ResultFile.write(directory.resolve("soundness.csv"), csv);
+        ResultFile.write(directory.resolve("soundness.md"), table);
         return new Outcome(runs, exceeded);
     }
 
@@ -199,8 +200,8 @@ public final class CampaignSweep {
             csv.append('\n');
             table.append(" |\n");
         }
-        Files.writeString(directory.resolve("gap.csv"), csv);
-        Files.writeString(directory.resolve("gap.md"), table);
+        ResultFile.write(directory.resolve("gap.csv"), csv);
+        ResultFile.write(directory.resolve("gap.md"), table);
     }
 
     private static double percent(final long part, final long whole) {
@@ -219,7 +220,7 @@ public final class CampaignSweep {
     private void write(final List<Finding> findings) throws IOException {
         for (final Finding finding : findings) {
             final Path folder = Files.createDirectories(directory.resolve("exceeded"));
-            Files.writeString(folder.resolve(finding.name()), finding.text());
+            ResultFile.write(folder.resolve(finding.name()), finding.text());
         }
     }
 

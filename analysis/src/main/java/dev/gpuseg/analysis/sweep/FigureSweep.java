@@ -3,6 +3,7 @@ package dev.gpuseg.analysis.sweep;
 
 import dev.gpuseg.analysis.generate.Experiment.Variant;
 import dev.gpuseg.analysis.generate.TaskSetGenerator;
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.report.LineChart;
 import dev.gpuseg.analysis.report.SvgCanvas;
@@ -188,12 +189,12 @@ public final class FigureSweep {
             csv.append('\n');
         }
         Files.createDirectories(directory);
-        Files.writeString(directory.resolve("figure-" + figure + ".csv"), csv);
+        ResultFile.write(directory.resolve("figure-" + figure + ".csv"), csv);
         final LineChart chart = number == '8' ? schedulability(figure, axis, points) : gain(figure, axis, points);
         final SvgCanvas svg = new SvgCanvas(LineChart.WIDTH, chart.height(), chart.title());
         svg.rectangle(0, 0, LineChart.WIDTH, chart.height(), 0xffffff, null);
         chart.draw(svg);
-        Files.writeString(directory.resolve("figure-" + figure + ".svg"),
+        ResultFile.write(directory.resolve("figure-" + figure + ".svg"),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg.toSvg());
     }
 
@@ -300,7 +301,7 @@ public final class FigureSweep {
         table.append(deviations.summary()).append(String.format(Locale.ROOT, "; root mean square %.2f sigma.%n%n",
             deviations.rootMeanSquare()));
         appendGains(table, done);
-        Files.writeString(directory.resolve("comparison.md"), table);
+        ResultFile.write(directory.resolve("comparison.md"), table);
     }
 
     private void appendGains(final StringBuilder table, final Map<Axis, List<Map<String, Long>>> done) {

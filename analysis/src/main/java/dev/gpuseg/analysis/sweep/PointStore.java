@@ -2,10 +2,10 @@
 package dev.gpuseg.analysis.sweep;
 
 import dev.gpuseg.analysis.io.LimitedFile;
+import dev.gpuseg.analysis.io.ResultFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -44,10 +44,7 @@ final class PointStore {
     }
 
     void save(final String key, final Map<String, Long> values) throws IOException {
-        final Path part = Files.createTempFile(directory, key, ".part");
-        Files.writeString(part, String.join(",", values.keySet()) + "\n"
+        ResultFile.write(directory.resolve(key + ".csv"), String.join(",", values.keySet()) + "\n"
             + String.join(",", values.values().stream().map(String::valueOf).toList()) + "\n");
-        Files.move(part, directory.resolve(key + ".csv"), StandardCopyOption.REPLACE_EXISTING,
-            StandardCopyOption.ATOMIC_MOVE);
     }
 }

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.command.ExitCode;
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.FileSystemException;
 import picocli.CommandLine;
 
-/** How every program of this project answers a wrong command line and an error: one line, and the exit status. */
+/**
+ * How every program of this project answers a wrong command line and an error: one line, and the exit status. What it
+ * prints is UTF-8; a result that cannot be printed is a failure.
+ */
 public final class CommandLines {
     private CommandLines() {
     }
@@ -14,9 +21,12 @@ public final class CommandLines {
     public static CommandLine of(final Object root) {
         final CommandLine line = new CommandLine(root);
         line.setCaseInsensitiveEnumValuesAllowed(true);
+        line.setOut(new StandardOutput());
+        line.setErr(StandardOutput.error());
+        line.setExecutionStrategy(parsed -> printed(line, new CommandLine.RunLast().execute(parsed)));
         line.setExecutionExceptionHandler((error, command, parsed) -> {
             final PrintWriter err = command.getErr();
-            err.println("gpuseg: " + (error.getMessage() == null ? error.toString() : error.getMessage()));
+            err.println("gpuseg: " + message(error));
             return error instanceof IllegalArgumentException ? ExitCode.USAGE : ExitCode.FAILURE;
         });
         line.setParameterExceptionHandler((error, arguments) -> {
@@ -26,5 +36,45 @@ public final class CommandLines {
             return ExitCode.USAGE;
         });
         return line;
+    }
+
+    /**
+     * Runs a command, whatever happens in it: an error of the runtime, such as a page that a full file system cannot
+     * give to a mapped file, is one line as well.
+     *
+     * @param line      of {@link #of}
+     * @param arguments what was typed
+     * @return the exit status
+     */
+    public static int run(final CommandLine line, final String... arguments) {
+        try {
+            return line.execute(arguments);
+        } catch (final OutOfMemoryError e) {
+            throw e;   // what watches the memory ends the process
+        } catch (final Error e) {
+            line.getErr().println("gpuseg: " + message(e) + (e instanceof InternalError
+                ? "; is a file system full that the program writes to?" : ""));
+            return ExitCode.FAILURE;
+        }
+    }
+
+    private static int printed(final CommandLine line, final int status) {
+        final IOException failure = line.getOut() instanceof StandardOutput out ? out.failure() : null;
+        if (failure == null) {
+            return status;
+        }
+        line.getErr().println("gpuseg: " + new ResultFile.UnwritableException("standard output", failure)
+            .getMessage());
+        return ExitCode.FAILURE;
+    }
+
+    /** One line; the message of a file system's exception may be no more than the name of the file. */
+    private static String message(final Throwable error) {
+        final Throwable told = error instanceof UncheckedIOException e ? e.getCause() : error;
+        if (told instanceof FileSystemException e && e.getFile() != null
+            && (e.getReason() == null || !String.valueOf(e.getMessage()).contains("; "))) {
+            return e.getFile() + ": " + ResultFile.reason(e);
+        }
+        return told.getMessage() == null ? told.toString() : told.getMessage();
     }
 }

@@ -22,7 +22,7 @@ public final class DaemonMain implements Runnable {
 
     /** Runs a command and exits with its status. */
     public static void main(final String[] arguments) {
-        System.exit(CommandLines.of(new DaemonMain()).execute(arguments));
+        System.exit(CommandLines.run(CommandLines.of(new DaemonMain()), arguments));
     }
 
     @Override

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.io.ResultFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -38,11 +39,11 @@ public final class GpuBenchRecord {
     }
 
     public void results(final JsonNode result) throws IOException {
-        Files.writeString(samples().resolve("results.json"), result.toPrettyString() + "\n");
+        ResultFile.write(samples().resolve("results.json"), result.toPrettyString() + "\n");
     }
 
     public void drawing(final String svg) throws IOException {
-        Files.writeString(samples().resolve("results.svg"), svg);
+        ResultFile.write(samples().resolve("results.svg"), svg);
     }
 
     public void manifest(final JsonNode result, final List<String> xidBefore, final List<String> xidAfter,
@@ -79,7 +80,7 @@ public final class GpuBenchRecord {
             manifest.put("xid_lines_in_dmesg", newLines(xidBefore, xidAfter));
         }
         manifest.put("wrong_results", GpuGoals.wrong(result));
-        Files.writeString(directory.resolve("manifest.json"), manifest.toPrettyString() + "\n");
+        ResultFile.write(directory.resolve("manifest.json"), manifest.toPrettyString() + "\n");
     }
 
     /** Lines about GPU faults in the kernel's log, or null where it may not be read. */

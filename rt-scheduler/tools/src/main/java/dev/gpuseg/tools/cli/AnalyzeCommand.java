@@ -9,6 +9,7 @@ import dev.gpuseg.analysis.io.InvalidFileException;
 import dev.gpuseg.analysis.io.LimitedFile;
 import dev.gpuseg.analysis.io.Measurement;
 import dev.gpuseg.analysis.io.ReportFormat;
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.io.TaskSetWriter;
@@ -33,12 +34,8 @@ import dev.gpuseg.daemon.admission.SoundAnalysis;
 import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
-import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.Writer;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -155,9 +152,10 @@ final class AnalyzeCommand implements Callable<Integer> {
             return batch != null ? runBatch(out) : runOne(out);
         } catch (final InvalidFileException | IllegalArgumentException e) {
             return refuse(e.getMessage(), USAGE);
+        } catch (final ResultFile.UnwritableException e) {
+            return refuse(e.getMessage(), FAILURE);
         } catch (final IOException e) {
-            return refuse((batch != null ? batch : file) + ": " + e.getMessage() + "; check names and permissions",
-                FAILURE);
+            return refuse((batch != null ? batch : file) + ": " + ResultFile.reason(e), FAILURE);
         }
     }
 
@@ -224,7 +222,7 @@ final class AnalyzeCommand implements Callable<Integer> {
     private boolean certify(final TaskSet set) throws IOException {
         final Optional<Certificate> certificate = Certificate.of(set);
         if (certificate.isPresent()) {
-            Files.writeString(certificateFile, certificate.get().json());
+            ResultFile.write(certificateFile, certificate.get().json());
         }
         return certificate.isPresent();
     }
@@ -242,12 +240,9 @@ final class AnalyzeCommand implements Callable<Integer> {
             out.flush();
             return OK;
         }
-        final BatchRunner.Summary summary;
-        try (Writer writer = Files.newBufferedWriter(output, StandardCharsets.UTF_8);
-            BufferedWriter buffered = new BufferedWriter(writer)) {
-            summary = runner.run(batch, buffered);
-        }
-        out.print(convert ? summary.sets() + " task sets written\n" : summary.text());
+        final BatchRunner.Summary[] summary = new BatchRunner.Summary[1];
+        ResultFile.writeText(output, to -> summary[0] = runner.run(batch, to));
+        out.print(convert ? summary[0].sets() + " task sets written\n" : summary[0].text());
         out.flush();
         return OK;
     }
@@ -363,7 +358,7 @@ final class AnalyzeCommand implements Callable<Integer> {
 
     private void write(final String text, final PrintWriter out) throws IOException {
         if (output != null) {
-            Files.writeString(output, text);
+            ResultFile.write(output, text);
         } else {
             out.print(text);
             out.flush();

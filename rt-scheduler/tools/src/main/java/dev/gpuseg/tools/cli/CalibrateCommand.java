@@ -3,6 +3,7 @@ package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.enforce.IdleMode;
 import dev.gpuseg.mechanisms.CalibrationMethod;
@@ -18,7 +19,6 @@ import dev.gpuseg.tools.calibrate.Witness;
 import dev.gpuseg.tools.demo.Workload;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -152,7 +152,7 @@ final class CalibrateCommand implements Callable<Integer> {
             rig.describe(result);
             calibration = measure(rig, result);
         }
-        Files.writeString(out, profile(calibration, result));
+        ResultFile.write(out, profile(calibration, result));
         print(calibration, result);
         return ExitCode.OK;
     }
@@ -169,7 +169,7 @@ final class CalibrateCommand implements Callable<Integer> {
             costs = rig.measure(watched, result);
         }
         profile = new AmdProfile(costs, margin, result);
-        Files.writeString(out, profile.text());
+        ResultFile.write(out, profile.text());
         final PrintWriter to = spec.commandLine().getOut();
         if (json) {
             to.println(profile.json().put("profile", out.toString()));

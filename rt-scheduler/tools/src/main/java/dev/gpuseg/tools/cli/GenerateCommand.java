@@ -7,13 +7,12 @@ import dev.gpuseg.analysis.generate.Experiment.Utilisation;
 import dev.gpuseg.analysis.generate.Experiment.Variant;
 import dev.gpuseg.analysis.generate.TaskSetFiles;
 import dev.gpuseg.analysis.generate.TaskSetGenerator;
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.WaitMode;
-import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.Writer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -135,12 +134,7 @@ final class GenerateCommand implements Callable<Integer> {
             write(generator, chosen, writer);
             writer.flush();
         } else {
-            try (BufferedWriter writer = Files.newBufferedWriter(out)) {
-                write(generator, chosen, writer);
-            } catch (final IOException e) {
-                spec.commandLine().getErr().println("generate: " + out + ": cannot be written: " + e.getMessage());
-                return 1;
-            }
+            ResultFile.writeText(out, writer -> write(generator, chosen, writer));
         }
         return 0;
     }

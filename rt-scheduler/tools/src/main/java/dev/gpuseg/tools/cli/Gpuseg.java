@@ -27,7 +27,7 @@ public final class Gpuseg {
 
     /** Runs a command and exits with its status. */
     public static void main(final String[] arguments) {
-        System.exit(lineFor(arguments).execute(arguments));
+        System.exit(CommandLines.run(lineFor(arguments), arguments));
     }
 
     /**

@@ -3,6 +3,7 @@ package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.command.ExitCode;
@@ -72,7 +73,7 @@ final class TraceStatsCommand implements Callable<Integer> {
         if (to == null) {
             out.print(text);
         } else {
-            Files.writeString(to, text);
+            ResultFile.write(to, text);
             out.println(to + ": " + Files.size(to) + " bytes");
         }
         out.flush();

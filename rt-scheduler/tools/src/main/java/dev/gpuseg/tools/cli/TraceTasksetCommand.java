@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.cli;
 
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.command.ExitCode;
@@ -8,7 +9,6 @@ import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.TaskSetDrawing;
 import dev.gpuseg.tools.trace.TraceBuilder;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
@@ -74,7 +74,7 @@ final class TraceTasksetCommand implements Callable<Integer> {
             spec.commandLine().getOut().print(yaml);
             spec.commandLine().getOut().flush();
         } else {
-            Files.writeString(out, yaml);
+            ResultFile.write(out, yaml);
             final int tasks = new TaskSetReader().read(out).tasks().size();   // what we wrote must be readable
             spec.commandLine().getOut().println(out + ": " + tasks + " tasks, margin " + margin + " %; next: gpuseg "
                 + "analyze " + out);

@@ -40,8 +40,7 @@ final class WatchOption {
                 out.print(CLEAR);
             }
             final int status = show.getAsInt();
-            out.flush();
-            if (every == null || status != ExitCode.OK) {
+            if (out.checkError() || every == null || status != ExitCode.OK) {
                 return status;
             }
             try {

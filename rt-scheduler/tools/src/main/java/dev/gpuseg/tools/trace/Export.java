@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.trace;
 
-import java.io.BufferedOutputStream;
+import dev.gpuseg.analysis.io.ResultFile;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -102,8 +101,6 @@ public enum Export {
         }
         final Trace trace = TraceBuilder.read(source);
         trace.kernels = kernels;
-        try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(to))) {
-            format.write(source, trace, out);
-        }
+        ResultFile.write(to, out -> format.write(source, trace, out));
     }
 }

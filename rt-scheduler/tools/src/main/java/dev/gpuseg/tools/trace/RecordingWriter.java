@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalEvent;
 import dev.gpuseg.ipc.platform.ClockReading;
@@ -70,7 +71,7 @@ public final class RecordingWriter implements AutoCloseable {
         }
         this.file = file;
         part = file.resolveSibling(file.getFileName() + ".part");
-        zip = new ZipOutputStream(new BufferedOutputStream(Files.newOutputStream(part), 1 << 16));
+        zip = new ZipOutputStream(ResultFile.part(file, part));
         zip.putNextEntry(new ZipEntry(EVENTS));
         out = new DataOutputStream(new DigestOutputStream(unclosed(zip), digest));
         manifest.put("format", FORMAT);
@@ -235,8 +236,11 @@ public final class RecordingWriter implements AutoCloseable {
     @Override
     public void close() throws IOException {
         if (!done) {
-            zip.close();
-            Files.deleteIfExists(part);
+            try {
+                zip.close();
+            } finally {
+                Files.deleteIfExists(part);
+            }
         }
     }
 }
