@@ -43,5 +43,8 @@ run) extra="$extra @$share/config/daemon.jvm" ;;
 # They end before the second compiler would pay, and need no collector with threads of its own.
 status | top | cgroups | set | policy | stop | -V | --version) extra="$extra -XX:TieredStopAtLevel=1 -XX:+UseSerialGC" ;;
 esac
+# Java takes the encoding of arguments and of names of files from the locale, and cannot be told otherwise.
+LC_ALL=C.UTF-8
+export LC_ALL
 # shellcheck disable=SC2086 # both are lists of options
 exec "$found/bin/java" "@$share/jvm.options" $extra ${GPUSEG_JAVA_OPTS:-} -cp "$classes" "$main" "$@"
