@@ -522,7 +522,9 @@ enum gpuseg_event_kind {
 	/* Anticipation; flags = enum gpuseg_anticipation, which says what the arguments are. */
 	GPUSEG_EVENT_ANTICIPATE = 36,
 	/* The share of the task's user is used up (arg0 = 1) or whole again (0); arg1 = his account. */
-	GPUSEG_EVENT_SHARE = 37
+	GPUSEG_EVENT_SHARE = 37,
+	/* A job took longer than the bound with which its task is admitted. arg0 = response ns, arg1 = bound ns. */
+	GPUSEG_EVENT_BOUND = 38
 };
 
 /* What an ANTICIPATE event tells. Task and context are those whose begin is expected. */

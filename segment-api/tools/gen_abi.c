@@ -313,6 +313,7 @@ static const struct constant constants[] = {
 	I(GPUSEG_EVENT_TIMER),
 	I(GPUSEG_EVENT_ANTICIPATE),
 	I(GPUSEG_EVENT_SHARE),
+	I(GPUSEG_EVENT_BOUND),
 	GROUP("enum gpuseg_anticipation"),
 	I(GPUSEG_ANTICIPATION_ACTED),
 	I(GPUSEG_ANTICIPATION_WASTED),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
+import dev.gpuseg.analysis.model.TaskSet;
 import java.util.List;
 
 /**
@@ -24,6 +25,22 @@ public record AnalysisResult(String analysis, String taskSetId, boolean schedula
         tasks = List.copyOf(tasks);
         chains = List.copyOf(chains);
         misses = List.copyOf(misses);
+    }
+
+    /**
+     * The bound of a task.
+     *
+     * @param set  the set that was analysed
+     * @param name of a task
+     * @return ns; null if it has none, or is not in the set
+     */
+    public Long boundOf(final TaskSet set, final String name) {
+        for (int i = 0; i < tasks.size(); i++) {
+            if (set.tasks().get(i).name().equals(name)) {
+                return tasks.get(i).wcrtNs();
+            }
+        }
+        return null;
     }
 
     /**

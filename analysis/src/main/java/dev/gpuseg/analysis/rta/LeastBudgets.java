@@ -49,7 +49,7 @@ public final class LeastBudgets {
      * The least budget of a task, and what it is made of.
      *
      * @param windowNs its longest window, as the bounds count it
-     * @param leastNs  the budget; {@link Long#MAX_VALUE}: no budget is enough
+     * @param leastNs  the budget
      */
     public record Least(long windowNs, long leastNs) {
         /**
@@ -63,11 +63,11 @@ public final class LeastBudgets {
             if (budgetNs >= leastNs) {
                 return "";
             }
+            final String least = Durations.format(leastNs);
             return "the budget of \"" + task + "\" is " + Durations.format(budgetNs)
-                + ", and a job within its declared times may use " + (leastNs == Long.MAX_VALUE ? "any" : Durations.format(leastNs)) + " of it (window "
+                + ", and a job within its declared times may use " + least + " of it (window "
                 + Durations.format(windowNs) + ", and updates, higher tasks of its core and stops while it has the GPU"
-                + "); " + (leastNs == Long.MAX_VALUE ? "lower the load of its core"
-                : "raise the budget to " + Durations.format(leastNs));
+                + "); raise the budget to " + least;
         }
     }
 
@@ -109,7 +109,7 @@ public final class LeastBudgets {
             }
             now = next;
         }
-        return Long.MAX_VALUE;
+        return boundOf(index);
     }
 
     private long disturbance(final int index, final Task task, final Gpu gpu, final long spanNs) {

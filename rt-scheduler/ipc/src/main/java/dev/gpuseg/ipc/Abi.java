@@ -166,6 +166,7 @@ public final class Abi {
     public static final int EVENT_TIMER = 35;
     public static final int EVENT_ANTICIPATE = 36;
     public static final int EVENT_SHARE = 37;
+    public static final int EVENT_BOUND = 38;
 
     // enum gpuseg_anticipation
     public static final int ANTICIPATION_ACTED = 1;

@@ -25,6 +25,7 @@ import dev.gpuseg.daemon.conductor.AdmissionControl;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.metrics.PromisedBounds;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.io.IOException;
@@ -71,6 +72,10 @@ public final class ProvenAdmission implements AdmissionControl {
     private Map<String, OverrunAction> overrunRules = Map.of();
     private SoundAnalysis sound;
     private Prospect current;
+    /** Where the bounds of open tasks stand; null before the dispatcher is there. */
+    private PromisedBounds promised;
+    private final Set<Integer> promisedTo = new HashSet<>();
+    private long saidBroken;
     private long refused;
     private long warned;
     private long dropped;
@@ -104,7 +109,7 @@ public final class ProvenAdmission implements AdmissionControl {
             say(impossible);
         }
         load();
-        current = judge(sound, tasks);
+        judged(judge(sound, tasks));
     }
 
     private String impossible(final int gpus) {
@@ -196,9 +201,55 @@ public final class ProvenAdmission implements AdmissionControl {
         tasks.clear();
         tasks.addAll(others);
         tasks.add(prospect == null ? newcomer.withSource(Admitted.Source.UNKNOWN) : newcomer);
-        current = prospect == null ? judge(sound, tasks) : prospect;
+        judged(prospect == null ? judge(sound, tasks) : prospect);
         save();
         return null;
+    }
+
+    /**
+     * Where the bounds of what is admitted stand, and what comes of them. Before the first client.
+     *
+     * @param bounds by task
+     */
+    public synchronized void promise(final PromisedBounds bounds) {
+        promised = bounds;
+        judged(current);
+    }
+
+    /** From now on this is what is known of the set. A set without proof promises nothing. */
+    private void judged(final Prospect now) {
+        current = now;
+        if (promised == null) {
+            return;
+        }
+        final Set<Integer> before = new HashSet<>(promisedTo);
+        promisedTo.clear();
+        final boolean proven = now.proven() && now.result() != null;
+        for (final Admitted task : tasks) {
+            final Long boundNs = task.taskId() == 0 || !task.isRealTime() || !proven ? null
+                : now.result().boundOf(now.set(), nameInSet(task, tasks));
+            if (boundNs != null) {
+                promised.promise(task.taskId(), boundNs);
+                promisedTo.add(task.taskId());
+            }
+        }
+        before.removeAll(promisedTo);
+        before.forEach(id -> promised.promise(id, 0));
+    }
+
+    /** Once for each time that this is asked and more bounds were broken: to the daemon's log. */
+    private void sayBroken() {
+        final long now = promised == null ? 0 : promised.broken();
+        if (now > saidBroken) {
+            saidBroken = now;
+            final int id = promised.lastTask();
+            final String name = tasks.stream().filter(task -> task.taskId() == id)
+                .map(task -> task.request().name()).findFirst().orElse("?");
+            System.err.println("gpuseg: admission: a job of task \"" + name + "\" took "
+                + Durations.format(promised.lastResponseNs()) + ", its bound is "
+                + Durations.format(promised.lastBoundNs()) + "; " + now + " jobs above their bound since the start: a "
+                + "hypothesis of the proof does not hold on this machine (gpuseg doctor, gpuseg trace check)");
+        }
     }
 
     /** What speaks against a newcomer before any analysis; null if nothing does. */
@@ -243,12 +294,13 @@ public final class ProvenAdmission implements AdmissionControl {
     @Override
     public synchronized void opened(final TaskOpen request, final int taskId) {
         tasks.replaceAll(task -> isOf(task, request.clientId(), request.name()) ? task.withTaskId(taskId) : task);
+        judged(current);
     }
 
     @Override
     public synchronized void closed(final int clientId, final String name) {
         if (tasks.removeIf(task -> isOf(task, clientId, name))) {
-            current = judge(sound, tasks);
+            judged(judge(sound, tasks));
             save();
         }
     }
@@ -259,7 +311,7 @@ public final class ProvenAdmission implements AdmissionControl {
             return;   // what it had is kept for the next daemon
         }
         if (tasks.removeIf(task -> !task.isKept() && task.clientId() == clientId)) {
-            current = judge(sound, tasks);
+            judged(judge(sound, tasks));
             save();
         }
     }
@@ -347,7 +399,7 @@ public final class ProvenAdmission implements AdmissionControl {
         dropped += tasks.size() - changed.size();
         tasks.clear();
         tasks.addAll(changed);
-        current = prospect == null ? judge(sound, tasks) : prospect;
+        judged(prospect == null ? judge(sound, tasks) : prospect);
         return null;
     }
 
@@ -390,7 +442,7 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         tasks.clear();
         tasks.addAll(changed);
-        current = prospect;
+        judged(prospect);
         return null;
     }
 
@@ -415,11 +467,12 @@ public final class ProvenAdmission implements AdmissionControl {
 
     /** Gives up the places whose time is over. Any thread but the dispatcher's. */
     public synchronized void expire() {
+        sayBroken();
         final long nowNs = clockNs.getAsLong();
         final int before = tasks.size();
         if (tasks.removeIf(task -> task.isKept() && nowNs - task.keptUntilNs() >= 0)) {
             dropped += before - tasks.size();
-            current = judge(sound, tasks);
+            judged(judge(sound, tasks));
             save();
         }
     }
@@ -586,7 +639,9 @@ public final class ProvenAdmission implements AdmissionControl {
         node.put("claim", current.set() == null ? ""
             : Soundness.of(current.analysis().description(), current.set(), true).text() + ofUndeclared());
         node.put("problem", current.problem());
-        node.put("proven", current.proven()
+        final long broken = promised == null ? 0 : promised.broken();
+        node.put("bounds_broken", broken);
+        node.put("proven", broken == 0 && current.proven()
             && tasks.stream().noneMatch(task -> task.source() == Admitted.Source.UNKNOWN));
         node.put("refused", refused);
         node.put("warned", warned);

@@ -11,6 +11,8 @@ import dev.gpuseg.daemon.enforce.Enforcement;
 import dev.gpuseg.daemon.enforce.EnforcerResults;
 import dev.gpuseg.daemon.enforce.IdleMode;
 import dev.gpuseg.daemon.jvm.ThreadAllocation;
+import dev.gpuseg.daemon.metrics.JobAccount;
+import dev.gpuseg.daemon.metrics.PromisedBounds;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.RecordHandler;
 import dev.gpuseg.ipc.RecordView;
@@ -54,6 +56,7 @@ public final class DispatcherAgent implements Runnable {
     private final SegmentScheduler scheduler;
     private final DesiredStates desired;
     private final TaskTable tasks;
+    private PromisedBounds promised;
     private final Anticipation anticipation;
     private final GrantGate grants;
     private final DecisionApplier decisions;
@@ -105,6 +108,7 @@ public final class DispatcherAgent implements Runnable {
         scheduler.countFromGrants();
         scheduler.chargeAnnouncements();
         tasks = new TaskTable(config.maxTasks());
+        promised = new PromisedBounds(config.maxTasks());
         journal = new DispatcherJournal(events, counters, clock);
         grants = new GrantGate(scheduler, desired, journal, counters, clock, config.preemptive());
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
@@ -117,6 +121,15 @@ public final class DispatcherAgent implements Runnable {
             anticipation, grants, decisions, doorbells, journal, counters, clock, new ShareAccounts(scheduler,
             config.maxContexts(), journal, clock)), commands::add, config.optimistic());
         snapshot = new StatusSnapshot(scheduler, desired, clients, processes, tasks);
+    }
+
+    /**
+     * The bounds with which jobs are compared. Before the first command.
+     *
+     * @param bounds of admission
+     */
+    public void compareWith(final PromisedBounds bounds) {
+        promised = bounds;
     }
 
     /** No client is told of expected begins: {@link Anticipation#saysNothing}. Before the first command. */
@@ -575,9 +588,11 @@ public final class DispatcherAgent implements Runnable {
         } else {
             final long jobs = task.account.jobs();
             final long misses = task.account.misses();
-            task.responded(task.account.segmentEnded(record.timeNs(), task.priority, task.request.deadlineNs()));
+            final long responseNs = task.account.segmentEnded(record.timeNs(), task.priority,
+                task.request.deadlineNs());
             countJobs(task, jobs, misses);
             journal.end(task, record.flags(), ticket, record.timeNs(), record.argNs());
+            responded(task, responseNs);
         }
         decisions.record();
     }
@@ -586,9 +601,22 @@ public final class DispatcherAgent implements Runnable {
         final long responseNs = task.jobReleaseNs == 0 ? 0 : Math.max(0, record.timeNs() - task.jobReleaseNs);
         final long jobs = task.account.jobs();
         final long misses = task.account.misses();
-        task.responded(task.account.jobEnded(responseNs, task.priority, task.request.deadlineNs()));
+        final long counted = task.account.jobEnded(responseNs, task.priority, task.request.deadlineNs());
         countJobs(task, jobs, misses);
         journal.jobEnd(task, record.timeNs(), responseNs);
+        responded(task, counted);
+    }
+
+    /** Compares a job with the bound that admission promised, after its end is in the journal. */
+    private void responded(final TaskEntry task, final long responseNs) {
+        task.responded(responseNs);
+        final long boundNs = responseNs == JobAccount.NONE || !task.isRealTime() ? 0
+            : promised.ended(task.id, responseNs);
+        if (boundNs > 0) {
+            task.boundsBroken++;
+            counters.increment(Counter.BOUNDS_BROKEN);
+            journal.boundBroken(task, responseNs, boundNs);
+        }
     }
 
     private void countJobs(final TaskEntry task, final long jobsBefore, final long missesBefore) {

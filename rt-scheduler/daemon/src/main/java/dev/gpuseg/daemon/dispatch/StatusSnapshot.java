@@ -100,6 +100,7 @@ public final class StatusSnapshot {
         node.put("anticipations_over_budget", task.anticipationsOverBudget);
         node.put("kept_free_ns", task.keptFreeNs);
         node.put("overruns", task.overruns);
+        node.put("bounds_broken", task.boundsBroken);
         if (task.slot.kernelClass() != Abi.KERNELS_UNKNOWN) {
             final ObjectNode kernels = node.putObject("kernels");   // what its program says
             kernels.put("class", className(task.slot.kernelClass()));

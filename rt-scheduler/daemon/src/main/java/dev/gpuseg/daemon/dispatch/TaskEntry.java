@@ -30,6 +30,8 @@ final class TaskEntry {
     long segments;
     long preemptions;
     long overruns;
+    /** Jobs above the bound of its admission. */
+    long boundsBroken;
     /** Begins for which lower work was disabled ahead of time; of these, those that did not come. */
     long anticipated;
     long anticipationsWasted;

@@ -219,7 +219,7 @@ public final class RunCommand implements Callable<Integer> {
             if (!problems.none() || !applied.problems().isEmpty()) {
                 return refused(applied, problems.all());
             }
-            try (VirtualGpu gpu = virtualGpu ? VirtualGpu.start(config.directory()) : null) {
+            try (VirtualGpu gpu = virtualGpu ? VirtualGpu.start(config.directory(), config.priority()) : null) {
                 return run(config, metricsAt, gpu);
             }
         } catch (final StartUpException e) {

@@ -28,6 +28,7 @@ import dev.gpuseg.daemon.jvm.PauseWatch;
 import dev.gpuseg.daemon.jvm.RuntimeThreads;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.metrics.PrometheusExporter;
+import dev.gpuseg.daemon.metrics.PromisedBounds;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.ipc.HeldFile;
@@ -280,6 +281,10 @@ public final class Daemon implements AutoCloseable {
         if (config.site().admission().mode() == AdmissionMode.OFF) {
             return null;
         }
+        if (config.priority() == 0) {
+            say("--admission: at normal priority any program can hold this daemon up, and epsilon means nothing then; "
+                + "give it a --priority above that of the tasks");
+        }
         try {
             return new ProvenAdmission(config.site().admission(), config.policy(), capabilities,
                 config.gpus(), config.directory().admitted(), System::nanoTime);
@@ -347,6 +352,11 @@ public final class Daemon implements AutoCloseable {
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         if (config.site().admission().mode() == AdmissionMode.ENFORCE) {
             dispatcher.expectSilently();
+        }
+        if (admission != null) {
+            final PromisedBounds promised = new PromisedBounds(TASKS_MAX);
+            dispatcher.compareWith(promised);
+            admission.promise(promised);
         }
         requireUsable(config.settings());
         final SavedPolicy saved = new SavedPolicy(config.directory().savedPolicy(System.getenv("STATE_DIRECTORY")),

@@ -35,6 +35,7 @@ public final class StatusText {
         line(out, "journal  %s, %d events%s\n", daemon.path("journal").asText(),
             daemon.path("journal_events").asLong(), daemon.path("journal_failure").asText().isEmpty() ? ""
             : " -- " + daemon.path("journal_failure").asText());
+        proof(out, status.path("admission"));
         out.append('\n');
         line(out, "%5s %-20s %8s %5s %5s %4s %-10s %9s %9s %8s %8s %10s %10s %10s %6s\n", "TASK", "NAME", "PID", "PRIO",
             "BOOST", "GPU", "STATE", "SEGMENTS", "PREEMPTED", "JOBS", "MISSES", "P50 ms", "P99 ms",
@@ -58,6 +59,21 @@ public final class StatusText {
             }
         }
         return out.toString();
+    }
+
+    /** What admission claims, and whether the machine has contradicted it. */
+    private static void proof(final StringBuilder out, final JsonNode admission) {
+        final long broken = admission.path("bounds_broken").asLong();
+        if (broken > 0) {
+            line(out, "proof    BROKEN: %d jobs took longer than their bound: a hypothesis does not hold here\n",
+                broken);
+        } else if (admission.path("proven").asBoolean()) {
+            line(out, "proof    %s\n", admission.path("claim").asText().isEmpty() ? "nothing is open"
+                : admission.path("claim").asText());
+        } else if (!admission.isMissingNode()) {
+            line(out, "proof    none%s\n", admission.path("problem").asText().isEmpty() ? ""
+                : ": " + admission.path("problem").asText());
+        }
     }
 
     private static void line(final StringBuilder out, final String format, final Object... values) {

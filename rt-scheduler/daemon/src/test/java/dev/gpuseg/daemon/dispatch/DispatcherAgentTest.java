@@ -14,6 +14,7 @@ import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.daemon.enforce.Enforcement;
 import dev.gpuseg.daemon.enforce.FakeEnforcement;
 import dev.gpuseg.daemon.enforce.IdleMode;
+import dev.gpuseg.daemon.metrics.PromisedBounds;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.QueueTemplate;
@@ -26,6 +27,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -249,6 +251,29 @@ class DispatcherAgentTest {
         dispatcher.cycle();
         assertEquals(1, count(Counter.JOBS));
         assertEquals(List.of(EventKind.RELEASE, EventKind.JOB_END), kinds());
+    }
+
+    @Test
+    void shouldTellOfAJobAboveTheBoundOfItsAdmission() throws IOException {
+        final int task = client(10);
+        final PromisedBounds bounds = new PromisedBounds(task);
+        dispatcher.compareWith(bounds);
+        bounds.promise(task, Long.MAX_VALUE);
+        write(task, Abi.RECORD_RELEASE, 0, 0);
+        write(task, Abi.RECORD_JOB_END, 0, 0);
+        dispatcher.cycle();
+        assertEquals(0, count(Counter.BOUNDS_BROKEN), "it is kept");
+        bounds.promise(task, 1);
+        write(task, Abi.RECORD_RELEASE, 0, 0);
+        LockSupport.parkNanos(1_000_000);
+        write(task, Abi.RECORD_JOB_END, 0, 0);
+        dispatcher.cycle();
+        assertEquals(1, count(Counter.BOUNDS_BROKEN));
+        assertEquals(EventKind.BOUND, last().kind());
+        assertEquals(1, last().arg1());
+        assertTrue(last().arg0() > 1, "its response time: " + last().arg0());
+        assertEquals(1, bounds.broken());
+        assertEquals(task, bounds.lastTask());
     }
 
     @Test

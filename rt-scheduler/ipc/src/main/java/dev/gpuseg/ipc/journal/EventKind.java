@@ -78,7 +78,9 @@ public enum EventKind {
     /** Anticipation; flags = {@code enum gpuseg_anticipation}. */
     ANTICIPATE(Abi.EVENT_ANTICIPATE),
     /** What the task begins is best effort, or has its rank again; arg0 = 1 or 0, arg1 = account of its user. */
-    SHARE(Abi.EVENT_SHARE);
+    SHARE(Abi.EVENT_SHARE),
+    /** A job took longer than the bound of its admission; arg0 = response, arg1 = bound, ns. */
+    BOUND(Abi.EVENT_BOUND);
 
     private static final EventKind[] BY_CODE;
 

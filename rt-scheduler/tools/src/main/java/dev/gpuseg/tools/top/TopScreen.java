@@ -76,6 +76,9 @@ public final class TopScreen {
         number(last, "begins ", counters.path("begins").asLong(), PLAIN);
         number(last, "  preemptions ", counters.path("preemptions").asLong(), PLAIN);
         number(last, "  misses ", counters.path("job_misses").asLong(), RED);
+        if (counters.path("bounds_broken").asLong() > 0) {
+            number(last, "  above bound ", counters.path("bounds_broken").asLong(), RED);
+        }
         number(last, "  overruns ", counters.path("overruns").asLong(), RED);
         number(last, "  held contexts ", daemon.path("held_contexts").asLong(), YELLOW);
         last.append("  cycle max ").append(ms(counters.path("max_cycle_ns").asLong())).append(" ms");

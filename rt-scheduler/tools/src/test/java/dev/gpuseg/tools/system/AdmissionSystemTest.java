@@ -127,6 +127,31 @@ class AdmissionSystemTest {
         refusesWithTheNumbersOfAnalyze(rig, this, "edf", "edf-fp-suspend");
     }
 
+    /** The job takes far longer than the file says: a proven bound does not hold, and everybody is told. */
+    @Test
+    void shouldSayThatAProofIsBrokenByTheFirstJobAboveItsBound() throws Exception {
+        final Path file = fits();
+        rig.gpu();
+        final Child daemon = rig.daemon("--admission", "enforce", "--taskset", file.toString());
+        SystemRig.await("what normal priority means", 20_000,
+            () -> daemon.said().contains("--admission: at normal priority any program can hold this daemon up"));
+        final Child camera = client("camera", TaskClient.open("camera", 70, 80, 80, 0), "segments:camera:1:0",
+            "pause");
+        camera.await("segments 0", 20);
+        assertEquals(0, rig.counter("bounds_broken"));
+        assertTrue(rig.status().path("admission").path("proven").asBoolean());
+        client("late", TaskClient.open("lidar", 60, 100, 60, 0), "segments:lidar:1:400000", "pause")
+            .await("segments 0", 20);
+        SystemRig.await("the job that is counted", 20_000, () -> rig.counter("bounds_broken") == 1);
+        final JsonNode admission = rig.status().path("admission");
+        assertFalse(admission.path("proven").asBoolean(), admission::toString);
+        assertEquals(1, admission.path("bounds_broken").asInt());
+        SystemRig.await("a line in the log", 20_000,
+            () -> daemon.said().contains("gpuseg: admission: a job of task \"lidar\" took "));
+        final StringOutput text = StringOutput.of("status", "--dir", rig.directory().root().toString());
+        assertTrue(text.out().contains("proof    BROKEN: 1 jobs took longer than their bound"), text.text());
+    }
+
     @Test
     void shouldRefuseAtStartThreadsThatSpinUnderEdfOverFixedPriorityCores() throws Exception {
         final Path file = Files.writeString(rig.file("busy.yaml"),

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.metrics;
+
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+/**
+ * The bounds with which tasks are admitted, and how often a job took longer. Admission states them, the dispatcher
+ * compares every job as it ends. A bound that is broken says that a hypothesis of the proof does not hold here.
+ *
+ * <p>Thread-safe; allocates nothing after it was made. Times in ns.
+ */
+public final class PromisedBounds {
+    private final AtomicLongArray boundNs;
+    private final AtomicLong broken = new AtomicLong();
+    private volatile int lastTask;
+    private volatile long lastResponseNs;
+    private volatile long lastBoundNs;
+
+    /**
+     * No task has a bound.
+     *
+     * @param maxTasks the highest id of a task
+     */
+    public PromisedBounds(final int maxTasks) {
+        boundNs = new AtomicLongArray(maxTasks + 1);
+    }
+
+    /**
+     * From now on a task has this bound.
+     *
+     * @param task id, 1..maxTasks
+     * @param ns   its bound; 0 = none
+     */
+    public void promise(final int task, final long ns) {
+        boundNs.set(task, ns);
+    }
+
+    /**
+     * The bound of a task.
+     *
+     * @param task id, 1..maxTasks
+     * @return ns; 0 = none
+     */
+    public long of(final int task) {
+        return boundNs.get(task);
+    }
+
+    /**
+     * A job ended. One thread.
+     *
+     * @param task       id of its task, 1..maxTasks
+     * @param responseNs its response time
+     * @return the bound that it broke; 0 if it broke none
+     */
+    public long ended(final int task, final long responseNs) {
+        final long bound = boundNs.get(task);
+        if (bound == 0 || responseNs <= bound) {
+            return 0;
+        }
+        lastTask = task;
+        lastResponseNs = responseNs;
+        lastBoundNs = bound;
+        broken.incrementAndGet();
+        return bound;
+    }
+
+    /** Jobs that took longer than their bound, since the daemon's start. */
+    public long broken() {
+        return broken.get();
+    }
+
+    /** Id of the task whose bound was broken last; 0 = none was. */
+    public int lastTask() {
+        return lastTask;
+    }
+
+    /** Response time of that job, ns. */
+    public long lastResponseNs() {
+        return lastResponseNs;
+    }
+
+    /** Its bound, ns. */
+    public long lastBoundNs() {
+        return lastBoundNs;
+    }
+}
