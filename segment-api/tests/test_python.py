@@ -52,6 +52,37 @@ def should_raise_with_the_reason():
     raises(ValueError, lambda: client.managed)
 
 
+def should_refuse_numbers_that_do_not_fit():
+    with gpuseg.Client(dir="/nonexistent", unmanaged_ok=True) as client:
+        for values in (dict(priority=2**32 + 50), dict(priority=-1), dict(gpu=2**32), dict(weight=2**32 + 1),
+                       dict(priority=5, period_ns=2**64 + 10_000_000), dict(priority=5, deadline_ns=2**63),
+                       dict(on_timeout=2**32), dict(spin_count=-1), dict(window_ns=-2**63 - 1), dict(boost_priority=2**40)):
+            (name, value), = list(values.items())[-1:]
+            e = raises(OverflowError, gpuseg.Task, client, "x", **values)
+            assert f"{name} is {value}; give " in str(e), e
+        e = raises(TypeError, gpuseg.Task, client, "x", priority=5.0)
+        assert "priority is 5.0; give an integer" in str(e), e
+        e = raises(gpuseg.Error, gpuseg.Task, client, "x", priority=5, period_ns=10_000_000, deadline_ns=20_000_000)
+        assert "deadline is 20000000 ns; give at most the period" in str(e), e
+        with gpuseg.Task(client, "x", priority=5, period_ns=10_000_000, deadline_ns=10_000_000) as task:
+            for call, values in ((task.begin, dict(timeout_ns=2**64 + 1)), (task.end, dict(device_ns=2**64)),
+                                 (task.release, dict(release_ns=2**63)), (task.release, dict(stamp_ns=-2**64)),
+                                 (task.hint, dict(begin_at_ns=2**64)), (task.expected, dict(seen=2**32, timeout_ns=1)),
+                                 (task.expected, dict(seen=0, timeout_ns=2**64)), (task.stream, dict(stream=2**64))):
+                raises(OverflowError, call, **values)
+
+
+def should_refuse_names_that_c_would_cut():
+    with gpuseg.Client(dir="/nonexistent", unmanaged_ok=True) as client:
+        e = raises(ValueError, gpuseg.Task, client, "camera\0left")
+        assert "leave out the NUL" in str(e), e
+        raises(ValueError, gpuseg.Task, client, "half \ud800")
+        raises(gpuseg.Error, gpuseg.Task, client, "x" * 64)
+        raises(gpuseg.Error, gpuseg.Task, client, "カ" * 22)
+        gpuseg.Task(client, "カ" * 21).close()
+    raises(ValueError, gpuseg.Client, dir="/none\0xistent", unmanaged_ok=True)
+
+
 def should_tell_admission_from_other_refusals():
     with Daemon() as daemon:
         daemon.grants("a")
@@ -141,7 +172,8 @@ def should_let_other_threads_run_while_begin_waits():
 
 
 if __name__ == "__main__":
-    for test in (should_raise_with_the_reason, should_tell_admission_from_other_refusals,
+    for test in (should_raise_with_the_reason, should_refuse_numbers_that_do_not_fit, should_refuse_names_that_c_would_cut,
+                 should_tell_admission_from_other_refusals,
                  should_record_segments_and_errors, should_boost_inside_the_segment_only,
                  should_let_other_threads_run_while_begin_waits):
         print("  " + test.__name__)

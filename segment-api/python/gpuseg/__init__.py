@@ -7,9 +7,9 @@
         launch_and_synchronise()
 
 A thin layer over libgpuseg, made with ctypes. See gpuseg.h for threads, errors and ownership. Times are integers in
-nanoseconds of CLOCK_MONOTONIC (``time.monotonic_ns()``). Failures raise ``gpuseg.Error``, which is an ``OSError``. A grant
-that does not come in time raises ``gpuseg.Timeout``, which is a ``TimeoutError``, too. ctypes releases the interpreter lock
-while begin waits.
+nanoseconds of CLOCK_MONOTONIC (``time.monotonic_ns()``). Failures raise ``gpuseg.Error``, which is an ``OSError``; a
+number that does not fit raises ``OverflowError``. A grant that does not come in time raises ``gpuseg.Timeout``, which is
+a ``TimeoutError``, too. ctypes releases the interpreter lock while begin waits.
 
 The library is ``$GPUSEG_LIBRARY`` if that is set, otherwise the one that ``pip install`` put beside this module, otherwise
 ``libgpuseg.so.0`` as found by the loader.
@@ -17,6 +17,7 @@ The library is ``$GPUSEG_LIBRARY`` if that is set, otherwise the one that ``pip 
 import contextlib
 import ctypes
 import errno
+import operator
 import os
 
 __all__ = ["Client", "Task", "Error", "Timeout", "Refused", "NotAdmitted", "EADMISSION", "segment", "now_ns", "runtime_dir", "version",
@@ -123,8 +124,39 @@ def _check(result, client=None):
     raise kind(-result, message.decode(errors="replace"))
 
 
-def _encode(text):
-    return None if text is None else os.fsencode(text)
+def _bytes(what, text, encoded):
+    """What C reads to its end: a NUL would cut it off."""
+    if b"\0" in encoded:
+        raise ValueError(f"{what} is {text!r}; leave out the NUL")
+    return encoded
+
+
+def _name(what, text):
+    """UTF-8 whatever the locale."""
+    return None if text is None else _bytes(what, text, text if isinstance(text, bytes) else text.encode("utf-8"))
+
+
+def _path(text):
+    return None if text is None else _bytes("dir", text, os.fsencode(text))
+
+
+def integer(what, value, least, most):
+    """A number that fits; ctypes would take another one for it, without a word."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} is {value!r}; give an integer") from None
+    if not least <= number <= most:
+        raise OverflowError(f"{what} is {number}; give {least} to {most}")
+    return number
+
+
+def _word(what, value):
+    return integer(what, value, 0, 2**32 - 1)
+
+
+def _ns(what, value):
+    return integer(what, value, -2**63, 2**63 - 1)
 
 
 def now_ns():
@@ -149,7 +181,7 @@ class Client:
 
     def __init__(self, name=None, dir=None, unmanaged_ok=False):
         handle = ctypes.c_void_p()
-        attr = _ConnectAttr(ctypes.sizeof(_ConnectAttr), _encode(dir), _encode(name), _UNMANAGED_OK if unmanaged_ok else 0, 0)
+        attr = _ConnectAttr(ctypes.sizeof(_ConnectAttr), _path(dir), _name("name", name), _UNMANAGED_OK if unmanaged_ok else 0, 0)
         self._tasks = []
         self._handle = None
         _check(_lib.gpuseg_connect(ctypes.byref(attr), ctypes.byref(handle)))
@@ -198,10 +230,13 @@ class Task:
                  budget_ns=0, timeout_ns=0, on_timeout=FAIL, spin_count=0, window_ns=0, on_overrun=OVERRUN_DEFAULT,
                  partition=0, weight=0, boost_priority=0, boost_if_permitted=False):
         handle = ctypes.c_void_p()
-        attr = _TaskAttr(ctypes.sizeof(_TaskAttr), _encode(name), priority, gpu_priority, gpu,
+        attr = _TaskAttr(ctypes.sizeof(_TaskAttr), _name("name", name), _word("priority", priority),
+                         _word("gpu_priority", gpu_priority), _word("gpu", gpu),
                          (_ALWAYS_WAIT if always_wait else 0) | (_BOOST_IF_PERMITTED if boost_if_permitted else 0),
-                         period_ns, deadline_ns, budget_ns, timeout_ns, on_timeout,
-                         spin_count, window_ns, on_overrun, partition, weight, boost_priority)
+                         _ns("period_ns", period_ns), _ns("deadline_ns", deadline_ns), _ns("budget_ns", budget_ns),
+                         _ns("timeout_ns", timeout_ns), _word("on_timeout", on_timeout), _word("spin_count", spin_count),
+                         _ns("window_ns", window_ns), _word("on_overrun", on_overrun), _word("partition", partition),
+                         _word("weight", weight), _word("boost_priority", boost_priority))
         self._handle = None
         self._client = client
         _check(_lib.gpuseg_task_open(client.handle, ctypes.byref(attr), ctypes.byref(handle)), client.handle)
@@ -221,7 +256,7 @@ class Task:
         """Begin a segment. True: granted. False: timed out, runs without a grant (PROCEED). Raises Timeout, Refused."""
         if timeout_ns is None:
             return self._call(_lib.gpuseg_begin) == 0
-        return self._call(_lib.gpuseg_begin_timed, timeout_ns) == 0
+        return self._call(_lib.gpuseg_begin_timed, _ns("timeout_ns", timeout_ns)) == 0
 
     def try_begin(self):
         """Begin without sleeping. False: not granted at once."""
@@ -233,11 +268,11 @@ class Task:
 
     def end(self, device_ns=0):
         """End the segment. device_ns: for how long the GPU worked, 0 = unknown."""
-        self._call(_lib.gpuseg_end_measured, device_ns)
+        self._call(_lib.gpuseg_end_measured, _ns("device_ns", device_ns))
 
     def release(self, release_ns=0, stamp_ns=0):
         """Mark the release of a job, 0 = now. stamp_ns: when the sample that it works on was taken, 0 = unknown."""
-        self._call(_lib.gpuseg_job_release_stamped, release_ns, stamp_ns)
+        self._call(_lib.gpuseg_job_release_stamped, _ns("release_ns", release_ns), _ns("stamp_ns", stamp_ns))
 
     def complete(self):
         """Mark the end of the job."""
@@ -245,7 +280,7 @@ class Task:
 
     def hint(self, begin_at_ns):
         """Announce that the next begin is expected at begin_at_ns."""
-        self._call(_lib.gpuseg_hint, begin_at_ns)
+        self._call(_lib.gpuseg_hint, _ns("begin_at_ns", begin_at_ns))
 
     def expected(self, seen, timeout_ns):
         """Wait until the daemon expects the next begin. Any thread; it must have returned before task or client is closed.
@@ -253,8 +288,8 @@ class Task:
         seen: what the call before returned, 0 at first. Returns what to give to the next call; None: not in timeout_ns.
         Launch a kernel that does nothing then, and the GPU has switched to this process by the time of the begin.
         """
-        word = ctypes.c_uint32(seen)
-        result = _lib.gpuseg_expected(self.handle, ctypes.byref(word), timeout_ns)
+        word = ctypes.c_uint32(_word("seen", seen))
+        result = _lib.gpuseg_expected(self.handle, ctypes.byref(word), _ns("timeout_ns", timeout_ns))
         if result == -errno.ETIMEDOUT:
             return None
         _check(result, self._client.handle)
@@ -267,7 +302,7 @@ class Task:
         False: launches are not followed, and CUDA alone orders the streams.
         """
         number = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
-        result = _lib.gpuseg_stream(number, self.handle)
+        result = _lib.gpuseg_stream(integer("stream", number, 0, 2**64 - 1), self.handle)
         if result == -errno.ENOTSUP:
             return False
         _check(result)

@@ -10,7 +10,7 @@ this module, then where the loader looks; ``$GPUSEG_SIM_LIBRARY`` comes before b
 import ctypes
 import os
 
-from gpuseg import load_library
+from gpuseg import integer, load_library
 
 __all__ = ["VirtualGpu"]
 
@@ -50,12 +50,13 @@ class VirtualGpu:
     def submit(self, duration_ns):
         """Submit a kernel that occupies the GPU for that long. Returns its number, for wait()."""
         fence = ctypes.c_uint64()
-        _check(_lib.gpuseg_sim_submit(self._open(), duration_ns, ctypes.byref(fence)))
+        _check(_lib.gpuseg_sim_submit(self._open(), integer("duration_ns", duration_ns, 0, 2**63 - 1), ctypes.byref(fence)))
         return fence.value
 
     def wait(self, fence, timeout_ns=-1):
         """Sleep until that kernel and all earlier ones are complete. Raises TimeoutError; negative: no limit."""
-        _check(_lib.gpuseg_sim_wait(self._open(), fence, _BLOCK, timeout_ns))
+        _check(_lib.gpuseg_sim_wait(self._open(), integer("fence", fence, 0, 2**64 - 1), _BLOCK,
+                                    integer("timeout_ns", timeout_ns, -2**63, 2**63 - 1)))
 
     def run(self, duration_ns):
         """Submit a kernel and wait for its end."""
