@@ -113,7 +113,7 @@ struct gpuseg_task_attr {
 	uint32_t gpu;	       /* index of the GPU, from 0 */
 	uint32_t flags;	       /* enum gpuseg_task_attr_flag */
 	int64_t period_ns;     /* 0 = not periodic */
-	int64_t deadline_ns;   /* relative to the release; 0 = period */
+	int64_t deadline_ns;   /* relative to the release, at most the period if there is one; 0 = period */
 	int64_t budget_ns;     /* longest time that a segment may hold the GPU, without preempted time; 0 = no limit */
 	int64_t timeout_ns;    /* longest wait of gpuseg_begin(); 0 = no limit */
 	uint32_t on_timeout;   /* enum gpuseg_on_timeout */

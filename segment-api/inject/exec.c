@@ -114,6 +114,8 @@ static void check_number(const char *option, const char *text, unsigned long lea
 	number = strtoul(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end || errno || number < least || number > most)
 		fail(STATUS_USAGE, "%s is \"%s\"; give a number of %lu to %lu", option, text, least, most);
+	if (text[0] == '0' && text[1]) /* octal for some, decimal for others */
+		fail(STATUS_USAGE, "%s is \"%s\"; write it without leading zeros", option, text);
 }
 
 static void check_name(const char *text)
@@ -370,6 +372,14 @@ static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAM
 					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_IN_FLIGHT", "GPUSEG_EXEC_CALLS",
 					"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_TOUCH",	 "GPUSEG_EXEC_VERBOSE"};
 
+/* A result that cannot be written is a failure. */
+static void end_of_output(void)
+{
+	errno = 0;
+	if (fflush(stdout) != 0 || ferror(stdout))
+		fail(1, "standard output cannot be written: %s", errno ? strerror(errno) : "an earlier write failed");
+}
+
 static void print_environment(const char *library, bool wrappers)
 {
 	char preload[PRELOAD_BYTES];
@@ -384,6 +394,7 @@ static void print_environment(const char *library, bool wrappers)
 		if (value)
 			printf("%s=%s\n", variables[i], value);
 	}
+	end_of_output();
 }
 
 struct request {
@@ -392,6 +403,8 @@ struct request {
 	const char *cap;
 	const char *calls;     /* NULL = auto */
 	const char *real_time; /* an option that only makes sense with --priority */
+	int64_t period_ns;
+	int64_t deadline_ns;
 	bool best_effort;
 	bool print;
 };
@@ -421,12 +434,12 @@ static struct request read_options(int argc, char **argv)
 			set("GPUSEG_EXEC_NAME", optarg);
 			break;
 		case PERIOD:
-			check_duration("--period", optarg);
+			r.period_ns = check_duration("--period", optarg);
 			r.real_time = "--period";
 			set("GPUSEG_EXEC_PERIOD", optarg);
 			break;
 		case DEADLINE:
-			check_duration("--deadline", optarg);
+			r.deadline_ns = check_duration("--deadline", optarg);
 			r.real_time = "--deadline";
 			set("GPUSEG_EXEC_DEADLINE", optarg);
 			break;
@@ -486,9 +499,11 @@ static struct request read_options(int argc, char **argv)
 			break;
 		case 'h':
 			printf("%s%s", usage_line, help);
+			end_of_output();
 			exit(0);
 		case 'V':
 			printf("gpuseg %s\n", gpuseg_version());
+			end_of_output();
 			exit(0);
 		default:
 			fputs(usage_line, stderr);
@@ -499,6 +514,8 @@ static struct request read_options(int argc, char **argv)
 		fail(STATUS_USAGE, "--priority and --best-effort exclude each other; give one");
 	if (!r.priority && r.real_time)
 		fail(STATUS_USAGE, "%s needs --priority: best effort has no deadline", r.real_time);
+	if (r.period_ns && r.deadline_ns > r.period_ns)
+		fail(STATUS_USAGE, "--deadline is longer than --period; give at most the period");
 	if (r.cap && !r.name)
 		fail(STATUS_USAGE, "--cap needs --name: the rule is kept under the name of the task");
 	return r;

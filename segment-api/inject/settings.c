@@ -139,7 +139,8 @@ static bool number_of(const char *variable, uint32_t limit, uint32_t *value)
 		return true;
 	errno = 0;
 	number = strtoul(text, &end, 10);
-	if (isdigit((unsigned char)text[0]) && *end == '\0' && !errno && number <= limit) {
+	if (isdigit((unsigned char)text[0]) && (text[0] != '0' || !text[1]) && *end == '\0' && !errno &&
+	    number <= limit) {
 		*value = (uint32_t)number;
 		return true;
 	}

@@ -503,6 +503,10 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 			"task \"%s\": period %lld, deadline %lld, budget %lld, timeout %lld ns; none may be negative",
 			a->name, (long long)a->period_ns, (long long)a->deadline_ns, (long long)a->budget_ns,
 			(long long)a->timeout_ns);
+	if (a->period_ns && a->deadline_ns > a->period_ns)
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": deadline is %lld ns; give at most the period, %lld ns, or 0 for that",
+				 a->name, (long long)a->deadline_ns, (long long)a->period_ns);
 	if (a->on_timeout > GPUSEG_ON_TIMEOUT_PROCEED)
 		return fail_with(client, -EINVAL,
 				 "task \"%s\": on_timeout is %u; give GPUSEG_ON_TIMEOUT_FAIL or _PROCEED", a->name,

@@ -198,6 +198,12 @@ TEST(should_refuse_bad_task_attributes_by_name_and_value)
 	REFUSED(boost_priority, 1, "boost_priority is 1 but priority 0");
 	REFUSED(size, 8, "size 8");
 #undef REFUSED
+	attr = (struct gpuseg_task_attr)GPUSEG_TASK_ATTR_INIT;
+	attr.name = "t";
+	attr.period_ns = 10000000;
+	attr.deadline_ns = 10000001;
+	CHECK_EQ(gpuseg_task_open(client, &attr, &task), -EINVAL);
+	CHECK_CONTAINS(gpuseg_last_message(client), "deadline is 10000001 ns; give at most the period, 10000000 ns");
 	CHECK_EQ(gpuseg_task_open(client, NULL, &task), -EINVAL);
 	CHECK_EQ(d.opens, 0);
 	gpuseg_disconnect(client);

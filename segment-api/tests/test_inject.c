@@ -146,6 +146,7 @@ TEST(should_refuse_wrong_options_in_one_line)
 	} cases[] = {{"--priority", "0", "--priority is \"0\"; give a number of 1 to 99"},
 		     {"--priority", "100", "1 to 99"},
 		     {"--priority", "7x", "--priority is \"7x\""},
+		     {"--priority", "010", "--priority is \"010\"; write it without leading zeros"},
 		     {"--hold-off", "200", "--hold-off is \"200\"; give a time such as 200us"},
 		     {"--hold-off", "2h", "at most an hour"},
 		     {"--budget", "-1ms", "--budget"},
@@ -169,6 +170,9 @@ TEST(should_refuse_wrong_options_in_one_line)
 	}
 	r = EXEC("--priority", "5", "--best-effort", "--", "/bin/true");
 	CHECK_EQ(WEXITSTATUS(r.status), 2);
+	r = EXEC("--priority", "5", "--deadline", "20ms", "--period", "10ms", "--", "/bin/true");
+	CHECK_EQ(WEXITSTATUS(r.status), 2);
+	CHECK_CONTAINS(r.said, "--deadline is longer than --period; give at most the period");
 	r = EXEC("--priority", "5");
 	CHECK_EQ(WEXITSTATUS(r.status), 2);
 	CHECK_CONTAINS(r.said, "no command given");

@@ -77,6 +77,10 @@ final class TaskRules {
         if (refusal != null) {
             return refusal;
         }
+        if (periodNs > 0 && deadlineNs > periodNs) {
+            return task + "deadline is " + deadlineNs + " ns; use at most the period, " + periodNs
+                + " ns, or 0 for the period";
+        }
         if (config.needs().contains(TaskNeed.DEADLINE) && priority > 0 && periodNs == 0 && deadlineNs == 0) {
             return task + "the policy goes by deadlines and deadline is 0; give a deadline or a period, or make it "
                 + "best effort";

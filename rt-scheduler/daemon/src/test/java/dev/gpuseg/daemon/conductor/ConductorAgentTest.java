@@ -230,6 +230,10 @@ class ConductorAgentTest {
             refused(socket, 5, p -> p.data().putShort(Abi.MsgTaskOpen.WEIGHT_OFFSET, (short) -1), "weight is 65535");
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.WINDOW_US_OFFSET, -1), "window is 4294967295000");
             refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET, -1), "period is -1 ns");
+            refused(socket, 5, p -> {
+                p.data().putLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET, 10_000_000);
+                p.data().putLong(Abi.MsgTaskOpen.DEADLINE_NS_OFFSET, 20_000_000);
+            }, "deadline is 20000000 ns", "at most the period, 10000000 ns");
             refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET, Long.MAX_VALUE), "budget is");
             refused(socket, 5, p -> { }, "goes by deadlines and deadline is 0", "a deadline or a period");
             refused(socket, 5, p -> p.data().putLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET, 1_000_000),
@@ -239,7 +243,7 @@ class ConductorAgentTest {
                 assertNull(open(socket, ConductorRig.taskOpen("t" + i, 0)));
             }
             refused(socket, 0, p -> { }, "user " + ProcessStatus.effectiveUid() + " has 3 tasks");
-            assertEquals(17, rig.conductor.count(ConductorCounter.TASKS_REFUSED), rig::dump);
+            assertEquals(18, rig.conductor.count(ConductorCounter.TASKS_REFUSED), rig::dump);
         }
     }
 
