@@ -10,6 +10,12 @@ import org.agrona.BufferUtil;
 /** Ownership and mode of files, and free space. */
 public final class FileAccess {
     private static final int STATFS_BYTES = 120;
+    private static final int STATX_BYTES = 256;
+    private static final int AT_FDCWD = -100;
+    private static final int AT_SYMLINK_NOFOLLOW = 0x100;
+    private static final int STATX_BLOCKS = 0x400;
+    private static final int STX_BLOCKS_OFFSET = 48;
+    private static final int BLOCK_BYTES = 512;
     private static final int FLOCK_BYTES = 32;
     private static final int O_RDWR = 2;
     private static final int O_NOFOLLOW = LibC.ARM64 ? 0x8000 : 0x20000;
@@ -59,6 +65,20 @@ public final class FileAccess {
         }
         // struct statfs: f_type, f_bsize, f_blocks, f_bfree, f_bavail, ... (longs)
         return buffer.getLong(8) * buffer.getLong(32);
+    }
+
+    /**
+     * Space that a file takes of its file system: less than its length where it has holes.
+     *
+     * @param path a file; a link is not followed
+     * @return bytes
+     */
+    public static long takenBytes(final Path path) {
+        final ByteBuffer buffer = ByteBuffer.allocateDirect(STATX_BYTES).order(ByteOrder.nativeOrder());
+        if (LibC.statx(AT_FDCWD, path.toString(), AT_SYMLINK_NOFOLLOW, STATX_BLOCKS, BufferUtil.address(buffer)) < 0) {
+            throw new SystemCallException("statx", path.toString(), Native.getLastError());
+        }
+        return buffer.getLong(STX_BLOCKS_OFFSET) * BLOCK_BYTES;
     }
 
     /**

@@ -104,6 +104,8 @@ final class LibC {
 
     static native int statfs(String path, long buffer);
 
+    static native int statx(int directory, String path, int flags, int mask, long buffer);
+
     static native int clockGettime(int clock, long address);
 
     static native int prctl(int option, long a, long b, long c, long d);

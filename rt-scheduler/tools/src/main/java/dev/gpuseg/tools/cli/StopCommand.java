@@ -5,6 +5,7 @@ import dev.gpuseg.command.DirectoryOption;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.StatusPage;
+import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.client.AdminClient;
 import java.io.IOException;
@@ -58,7 +59,7 @@ final class StopCommand implements Callable<Integer> {
         if (clean) {
             out.println(delete(where));
         } else if (status == ExitCode.OK && Files.exists(where.journal())) {
-            out.printf("stopped; its journal stays in %s (%.0f MiB): gpuseg trace record saves it, gpuseg stop --clean "
+            out.printf("stopped; its journal stays in %s (%.1f MiB): gpuseg trace record saves it, gpuseg stop --clean "
                 + "deletes it%n", where.journal(), bytes(where) / MIB);
         }
         out.flush();
@@ -89,7 +90,7 @@ final class StopCommand implements Callable<Integer> {
             if (Files.exists(kept)) {
                 try (Stream<Path> files = Files.walk(kept)) {
                     for (final Path file : files.filter(Files::isRegularFile).toList()) {
-                        sum += Files.size(file);
+                        sum += FileAccess.takenBytes(file);
                     }
                 }
             }
@@ -111,7 +112,7 @@ final class StopCommand implements Callable<Integer> {
             final long freed = bytes(where);
             RuntimeDirectory.deleteTree(where.journal());
             Files.deleteIfExists(where.root().resolve(JOURNAL_RING));
-            return String.format("deleted %s, %.0f MiB", where.journal(), freed / MIB);
+            return String.format("deleted %s, %.1f MiB", where.journal(), freed / MIB);
         }
     }
 }
