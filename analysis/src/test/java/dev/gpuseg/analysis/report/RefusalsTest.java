@@ -72,7 +72,7 @@ class RefusalsTest {
             "{name: a, cpu: 1, period: 20ms, priority: 60, segments: [{cpu: 8ms}]}",
             "{name: b, cpu: 1, period: 25ms, priority: 50, segments: [{cpu: 14ms}]}");
         final List<String> lines = why(set);
-        assertTrue(lines.get(0).startsWith("task \"b\": alone it fits; it would meet its deadline without \"a\""),
+        assertTrue(lines.get(0).startsWith("task \"b\": alone it fits; it has a bound without \"a\""),
             lines.toString());
         final Matcher shrunk = Pattern.compile("the CPU work of \"b\" shortened to ([0-9.]+) %")
             .matcher(lines.get(lines.size() - 1));
@@ -83,5 +83,17 @@ class RefusalsTest {
             "{name: b, cpu: 1, period: 25ms, priority: 50, segments: [{cpu: " + 14 * permille + "us}]}"))
             .schedulable());
         assertFalse(ANALYSIS.analyse(set).schedulable());
+    }
+
+    @Test
+    void shouldNotCallASetImpossibleThatASufficientTestRefuses() throws IOException {
+        final TaskSet set = set(   // U = 34/35, which the earliest deadline first keeps
+            "{name: a, cpu: 1, period: 5ms, priority: 2, segments: [{cpu: 2ms}]}",
+            "{name: b, cpu: 1, period: 7ms, priority: 1, segments: [{cpu: 4ms}]}");
+        final Analysis byDeadline = Analyses.get("edf-edf-suspend");
+        final String said = Refusals.text(byDeadline, set, byDeadline.analyse(set));
+        assertTrue(said.contains("with them none within its deadline"), said);
+        assertTrue(said.contains("the test is sufficient, not exact: the set may hold all the same"), said);
+        assertFalse(said.contains("not fit"), said);
     }
 }
