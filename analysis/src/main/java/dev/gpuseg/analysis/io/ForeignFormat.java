@@ -8,6 +8,7 @@ import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.core.TaskName;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -126,6 +127,10 @@ public enum ForeignFormat {
         for (final CsvTable.Row row : CsvTable.parse(content, file, CSV_COLUMNS).rows()) {
             final String workload = row.cells().get(1);
             final String name = row.cells().get(0) + "-" + workload;
+            final String refusal = TaskName.refusal(name);
+            if (refusal != null) {
+                throw row.refusal("the name of the task, taskid-workload, " + refusal);
+            }
             final long period = time(row, name + ": period", row.cells().get(2));
             final long wcet = time(row, name + ": wcet", row.cells().get(3));
             try {
@@ -150,6 +155,10 @@ public enum ForeignFormat {
     /** A task of a file that gives each place; what the model refuses is refused there. */
     static Task task(final Node at, final String name, final int cpu, final long periodNs, final long deadlineNs,
         final int priority, final boolean bestEffort, final List<Segment> segments) throws InvalidFileException {
+        final String refusal = TaskName.refusal(name);
+        if (refusal != null) {
+            throw at.refusal("the name of the task " + refusal);
+        }
         try {
             return new Task(name, cpu, 0, periodNs, deadlineNs, 0, 0, priority, priority, bestEffort, segments);
         } catch (final InvalidModelException e) {

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.core.TaskName;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.ArrayList;
@@ -394,7 +395,8 @@ public final class Node {
      * @throws InvalidFileException if it is none, outside of the limits, or not in decimal digits
      */
     public long wholeNumber(final long min, final long max) throws InvalidFileException {
-        if (kind == Kind.INTEGER && !text.matches("[+-]?[0-9]+")) {   // YAML knows 0x10 and 1_000 as well
+        // YAML knows 0x10 and 1_000 as well, and 010 is 8 in YAML 1.1, 10 in YAML 1.2
+        if (kind == Kind.INTEGER && !text.matches("[+-]?(0|[1-9][0-9]*)")) {
             throw refuse("is " + show() + "; write it as a decimal number " + min + ".." + max);
         }
         if (kind == Kind.INTEGER && text.length() <= MAX_DIGITS) {
@@ -433,6 +435,21 @@ public final class Node {
             throw refuse("is " + show() + "; write 1.." + MAX_WORD + " printable characters");
         }
         return text;
+    }
+
+    /**
+     * The name of a task. A number counts as one.
+     *
+     * @return the text
+     * @throws InvalidFileException if no task can have that name
+     */
+    public String taskName() throws InvalidFileException {
+        final String name = word();
+        final String refusal = TaskName.refusal(name);
+        if (refusal != null) {
+            throw refuse(refusal);
+        }
+        return name;
     }
 
     /**

@@ -16,7 +16,7 @@ import java.util.Set;
  */
 public final class Schema {
     /** What a value is. */
-    private enum Type { INTEGER, DURATION, FLAG, WORD, CHOICE, LIST, MAPPING, VERSION, ANY }
+    private enum Type { INTEGER, DURATION, FLAG, WORD, TASK, CHOICE, LIST, MAPPING, VERSION, ANY }
 
     private final String example;
     private final List<Key> keys;
@@ -130,6 +130,16 @@ public final class Schema {
     }
 
     /**
+     * The name of a task.
+     *
+     * @param name of the key
+     * @return the key
+     */
+    public static Key task(final String name) {
+        return key(name, Type.TASK, 0, 0);
+    }
+
+    /**
      * One of some words.
      *
      * @param name  of the key
@@ -240,6 +250,7 @@ public final class Schema {
             case DURATION -> node.durationNs(key.min, key.max);
             case FLAG -> node.flag();
             case WORD -> node.word();
+            case TASK -> node.taskName();
             case CHOICE -> node.oneOf(key.words);
             case LIST -> entries(key, node);
             case MAPPING -> key.inner.read(node);

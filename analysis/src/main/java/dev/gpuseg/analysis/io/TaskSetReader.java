@@ -168,7 +168,7 @@ public final class TaskSetReader {
         if (nameNode == null) {
             throw node.refusal(node.what() + ": name is missing; give each task a name");
         }
-        final String name = nameNode.word();
+        final String name = nameNode.taskName();
         node.callIt("task \"" + name + "\"").requireMapping(TASK_KEYS);
         final Node periodNode = node.required("period");
         final long period = periodNode.durationNs();

@@ -78,6 +78,8 @@ class ImportersTest {
         refuses("gcaps-csv", header + "1,a,100,5,7\n", ":2: has 5 columns");
         refuses("gcaps-csv", header + "1,a,-100,3\n", ":2: ", "period is '-100'");
         refuses("gcaps-csv", header + "1,a,0100,3\n", ":2: ", "period is ");
+        refuses("gcaps-csv", header + "1,\"a\nb\",100,3\n", ":2: ", "printable");
+        refuses("gcaps-csv", header + "1," + "a".repeat(63) + ",100,3\n", ":2: ", "65 bytes");
         refuses("gcaps-csv", header + "1,a,100,1e3\n", ":2: ", "wcet is '1e3'");
         refuses("gcaps-csv", "taskid,workload,period,deadline\n1,a,100,5\n", ":1: ", "deadline");
     }

@@ -85,7 +85,8 @@ class NodeTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
-        "0x10 | decimal number", "1.5 | whole number", "99999999999999999999 | whole number", "11 | whole number",
+        "0x10 | decimal number", "010 | decimal number", "00 | decimal number",
+        "1.5 | whole number", "99999999999999999999 | whole number", "11 | whole number",
         "-1 | whole number", "one | whole number", "true | whole number", "~ | whole number"})
     void shouldTakeWholeDecimalNumbersWithinTheirRangeOnly(final String text, final String expected) throws Exception {
         final Node node = read("{n: " + text + "}").required("n");

@@ -87,7 +87,8 @@ class RefusalsTest {
 
     @Test
     void shouldNotCallASetImpossibleThatASufficientTestRefuses() throws IOException {
-        final TaskSet set = set(   // U = 34/35, which the earliest deadline first keeps
+        final TaskSet set = set(
+            // U = 34/35, which the earliest deadline first keeps
             "{name: a, cpu: 1, period: 5ms, priority: 2, segments: [{cpu: 2ms}]}",
             "{name: b, cpu: 1, period: 7ms, priority: 1, segments: [{cpu: 4ms}]}");
         final Analysis byDeadline = Analyses.get("edf-edf-suspend");

@@ -6,6 +6,7 @@ import dev.gpuseg.command.ExitCode;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
+import java.math.BigInteger;
 import java.nio.file.FileSystemException;
 import picocli.CommandLine;
 
@@ -19,7 +20,7 @@ public final class CommandLines {
 
     /** A command line of a root command. */
     public static CommandLine of(final Object root) {
-        final CommandLine line = new CommandLine(root);
+        final CommandLine line = readingNumbers(new CommandLine(root));
         line.setCaseInsensitiveEnumValuesAllowed(true);
         line.setOut(new StandardOutput());
         line.setErr(StandardOutput.error());
@@ -56,6 +57,29 @@ public final class CommandLines {
                 ? "; is a file system full that the program writes to?" : ""));
             return ExitCode.FAILURE;
         }
+    }
+
+    /** A command line that takes the numbers of its options as {@link #number} does. */
+    static CommandLine readingNumbers(final CommandLine line) {
+        line.registerConverter(Integer.class, text -> (int) number(text, Integer.MIN_VALUE, Integer.MAX_VALUE));
+        line.registerConverter(int.class, text -> (int) number(text, Integer.MIN_VALUE, Integer.MAX_VALUE));
+        line.registerConverter(Long.class, text -> number(text, Long.MIN_VALUE, Long.MAX_VALUE));
+        line.registerConverter(long.class, text -> number(text, Long.MIN_VALUE, Long.MAX_VALUE));
+        return line;
+    }
+
+    /** Decimal digits as in files: a leading zero means octal to some, and is refused. */
+    private static long number(final String text, final long least, final long most) {
+        if (!text.matches("[+-]?(0|[1-9][0-9]*)")) {
+            throw new CommandLine.TypeConversionException("'" + text + "' is no whole number; write decimal digits"
+                + (text.matches("[+-]?[0-9]+") ? " without leading zeros" : ""));
+        }
+        final BigInteger value = new BigInteger(text);
+        if (value.compareTo(BigInteger.valueOf(least)) < 0 || value.compareTo(BigInteger.valueOf(most)) > 0) {
+            throw new CommandLine.TypeConversionException("'" + text + "' is too large; write " + least + ".."
+                + most);
+        }
+        return value.longValue();
     }
 
     private static int printed(final CommandLine line, final int status) {

@@ -130,7 +130,7 @@ public final class RunSettings implements ConfigKeys {
      * @return which values hold now, and which are none
      */
     AppliedSettings apply(final CommandSpec run, final ConfigFile file) {
-        final CommandLine converter = new CommandLine(new RunCommand());
+        final CommandLine converter = CommandLines.readingNumbers(new CommandLine(new RunCommand()));
         final Map<String, ConfigEntry> used = new LinkedHashMap<>();
         final List<ConfigProblem> problems = new ArrayList<>(file.problems());
         for (final ConfigEntry entry : file.entries()) {

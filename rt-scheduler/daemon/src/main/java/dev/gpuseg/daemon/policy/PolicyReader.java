@@ -44,7 +44,7 @@ public final class PolicyReader {
     private static final String POLICY = "policy";
     private static final Key ANTICIPATE = Schema.choice("anticipate",
         Stream.of(Anticipate.values()).map(Anticipate::label).toArray(String[]::new));
-    private static final Schema TASK = new Schema("{task: logger, weight: 400}", Schema.word("task").needed(),
+    private static final Schema TASK = new Schema("{task: logger, weight: 400}", Schema.task("task").needed(),
         Schema.integer("weight", 1, SegmentScheduler.WEIGHT_MAX), Schema.word("cap"),
         Schema.choice("overrun", Stream.of(OverrunAction.values()).map(OverrunAction::label).toArray(String[]::new)),
         Schema.integer("partition", 0, TimePartitions.PARTITIONS_MAX), Schema.duration("budget", 0, Long.MAX_VALUE),

@@ -57,6 +57,7 @@ class PolicyReaderTest {
         "policy: fp\\nclass_width: 3      | p.yaml:2:14: class_width is no parameter of policy fp; remove it",
         "policy: classes\\nclass_width: 0 | p.yaml:2:14: class_width is '0'; it must be a whole number 1..99",
         "policy: partitions               | p.yaml:1:9: policy partitions: frame is missing (length",
+        "'tasks: [{task: a123456789b123456789c123456789d123456789e123456789f123456789g123, weight: 5}]' | has 64 bytes",
         "tasks: {task: a}                 | tasks is a mapping; write a list like [{task: logger, weight: 400}]",
         "tasks: [{weight: 3}]             | rule for task 1: task is missing; add it",
         "tasks: [{task: a, weight: 0}]    | rule for task 1: weight is '0'; it must be a whole number 1..10000",

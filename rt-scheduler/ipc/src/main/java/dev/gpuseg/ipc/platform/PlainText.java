@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.ipc.platform;
 
+import dev.gpuseg.core.TaskName;
+
 /**
  * Text of other users on its way to a terminal, a page, a log or a metric. Characters that do something instead of
  * being seen (control characters and with them escape sequences, marks that reverse the direction of writing) and
@@ -23,18 +25,7 @@ public final class PlainText {
      * @return false for control, format and private characters, line ends and half surrogate pairs
      */
     public static boolean isPlain(final int codePoint) {
-        switch (Character.getType(codePoint)) {
-            case Character.CONTROL:
-            case Character.FORMAT:
-            case Character.SURROGATE:
-            case Character.UNASSIGNED:
-            case Character.PRIVATE_USE:
-            case Character.LINE_SEPARATOR:
-            case Character.PARAGRAPH_SEPARATOR:
-                return false;
-            default:
-                return true;
-        }
+        return TaskName.isPlain(codePoint);
     }
 
     /**
