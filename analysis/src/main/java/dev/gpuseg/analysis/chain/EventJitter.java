@@ -127,7 +127,7 @@ final class EventJitter {
                 tasks.add(new TaskResult(task.name(), null, task.deadlineNs(), task.bestEffort(), null));
             } else if (!inherited.containsKey(task.name()) || bound.wcrtNs() == null) {
                 tasks.add(new TaskResult(task.name(), bound.wcrtNs(), task.deadlineNs(), bound.schedulable(),
-                    bound.terms()));
+                    bound.terms(), inherited.containsKey(task.name()) ? null : bound.passed()));
             } else {
                 final long before = inherited.get(task.name());
                 tasks.add(new TaskResult(task.name(), bound.wcrtNs() - before, task.deadlineNs(), bound.schedulable(),

@@ -161,6 +161,6 @@ abstract class FixedPointAnalysis<W> implements Analysis {
     static TaskResult result(final PreparedSet s, final int i, final long bound, final Recurrence recurrence) {
         final boolean passed = bound != Recurrence.EXCEEDED;
         return new TaskResult(s.set.tasks().get(s.index[i]).name(), passed ? bound : null, s.deadline[i], passed,
-            passed ? recurrence.terms() : null);
+            passed ? recurrence.terms() : null, passed ? null : recurrence.passedTerms(s.jitter[i]));
     }
 }

@@ -76,6 +76,7 @@ class Recurrence {
     private long extraValue;
     private Stretch stretch;
     private long stretched;
+    private long passedAt = EXCEEDED;
 
     Recurrence(final int capacity) {
         period = new long[capacity];
@@ -94,6 +95,7 @@ class Recurrence {
         extraValue = 0;
         stretch = null;
         stretched = 0;
+        passedAt = EXCEEDED;
         Arrays.fill(base, 0);
     }
 
@@ -161,16 +163,16 @@ class Recurrence {
         for (int k = 0; k < KINDS; k++) {
             fixed = Math.addExact(fixed, base[k]);
         }
-        long sum = fixed;
-        long w = timeFor(sum);
-        if (w > limit) {
-            return EXCEEDED;
-        }
         for (int k = 0; k < size; k++) {
             jobs[k] = 0;
             until[k] = -1;
         }
         extraValue = 0;
+        long sum = fixed;
+        long w = timeFor(sum);
+        if (w > limit) {
+            return passed(w);
+        }
         for (int step = 0; step < MAX_STEPS; step++) {
             boolean changed = false;
             for (int k = 0; k < size; k++) {
@@ -179,7 +181,7 @@ class Recurrence {
                     changed = true;
                     w = Math.max(w, sum);
                     if (w > limit) {
-                        return EXCEEDED;
+                        return passed(w);
                     }
                 }
             }
@@ -194,7 +196,7 @@ class Recurrence {
             if (changed) {
                 w = timeFor(sum);
                 if (w > limit) {
-                    return EXCEEDED;
+                    return passed(w);
                 }
             } else {
                 stretched = w - sum;
@@ -203,6 +205,11 @@ class Recurrence {
         }
         throw new InvalidModelException("the iteration did not converge in " + MAX_STEPS
             + " steps (periods far shorter than deadlines); use coarser periods");
+    }
+
+    private long passed(final long w) {
+        passedAt = w;
+        return EXCEEDED;
     }
 
     private long timeFor(final long demand) {
@@ -237,6 +244,39 @@ class Recurrence {
         parts[INTERLEAVING] += stretched;
         return new Terms(parts[OWN], parts[JITTER], parts[PREEMPTION], parts[INTERFERENCE], parts[INTERLEAVING],
             parts[BLOCKING], parts[OVERHEAD]);
+    }
+
+    /**
+     * Parts of the right-hand side at the w with which the iteration passed the limit. It grows with w, so every fixed
+     * point is at least their sum.
+     *
+     * @param jitterNs to add as release jitter
+     * @return null if the last solution did not pass the limit, or if the sum exceeds 2^63 ns
+     */
+    Terms passedTerms(final long jitterNs) {
+        if (passedAt == EXCEEDED || passedAt == Long.MAX_VALUE) {
+            return null;
+        }
+        try {
+            for (int k = 0; k < size; k++) {
+                if (passedAt > until[k]) {
+                    advance(k, passedAt);
+                }
+            }
+            if (extra != null) {
+                extraValue = Math.max(extraValue, extra.at(passedAt, this));
+            }
+            final Terms demand = terms();
+            final long time = timeFor(demand.totalNs());
+            if (time == Long.MAX_VALUE || time < passedAt) {   // never served; a part exceeds 2^63 ns
+                return null;
+            }
+            return new Terms(demand.ownNs(), Math.addExact(demand.jitterNs(), jitterNs), demand.preemptionNs(),
+                demand.interferenceNs(), demand.interleavingNs() + time - demand.totalNs(), demand.blockingNs(),
+                demand.overheadNs());
+        } catch (final ArithmeticException e) {
+            return null;
+        }
     }
 
     private void grow() {

@@ -105,7 +105,8 @@ final class WeaklyHard {
                 keeps = bound.holds();
             }
             schedulable &= keeps;
-            tasks.add(new TaskResult(task.name(), result.wcrtNs(), task.deadlineNs(), keeps, result.terms()));
+            tasks.add(new TaskResult(task.name(), result.wcrtNs(), task.deadlineNs(), keeps, result.terms(),
+                result.passed()));
         }
         return new AnalysisResult(late.analysis(), set.id(), schedulable, tasks, List.of(), misses);
     }
