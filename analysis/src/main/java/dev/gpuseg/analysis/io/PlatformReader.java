@@ -35,6 +35,8 @@ final class PlatformReader {
     private final NodeReader files = new NodeReader("profile", TaskSetReader.MAX_BYTES, "give one file each");
     private final List<Path> profileDirectories;
     private final Map<String, Node> profiles = new HashMap<>();
+    private final Map<String, Path> profileFiles = new HashMap<>();
+    private PlatformOrigin origin;
 
     PlatformReader(final List<Path> profileDirectories) {
         this.profileDirectories = List.copyOf(profileDirectories);
@@ -43,6 +45,11 @@ final class PlatformReader {
     /** A profile alone. */
     Platform readProfile(final Path path) throws IOException {
         return toPlatform(profile(path), path.toAbsolutePath().getParent());
+    }
+
+    /** Where the constants of the platform that was read last come from; null before the first. */
+    PlatformOrigin origin() {
+        return origin;
     }
 
     /** What stands under platform; directory = where the profiles of this file are, or null. */
@@ -67,6 +74,8 @@ final class PlatformReader {
                 profile += WITHOUT_CHURN;
             }
         }
+        origin = PlatformOrigin.of(given, base, profile, base == null ? null
+            : profileFiles.get(given.kind() == Node.Kind.TEXT ? given.text() : given.get("profile").text()));
         final Node cpus = lookUp(node, base, "cpus");
         if (cpus == null) {
             throw given.refusal("platform: cpus is missing; write the number of cores, like cpus: 4");
@@ -290,6 +299,7 @@ final class PlatformReader {
                             + "of the task set that names the profile");
                     }
                     profiles.put(name, profile);
+                    profileFiles.put(name, path);
                     return profile;
                 }
             }

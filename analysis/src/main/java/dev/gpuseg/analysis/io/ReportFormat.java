@@ -17,10 +17,9 @@ public interface ReportFormat {
      * Renders results.
      *
      * @param set     the analysed set
-     * @param source  the bytes it was read from, for the hash that a report names
      * @param results one per analysis
-     * @param measured measured responses to show with the bounds, or null
+     * @param dossier what is known besides the bounds
      * @return the whole document
      */
-    String render(TaskSet set, byte[] source, List<AnalysisResult> results, Measurement measured);
+    String render(TaskSet set, List<AnalysisResult> results, Dossier dossier);
 }

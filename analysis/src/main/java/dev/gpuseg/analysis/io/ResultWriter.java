@@ -51,13 +51,39 @@ public final class ResultWriter {
      * @return JSON, indented, with a final newline
      */
     public static String json(final TaskSet set, final List<AnalysisResult> results, final boolean boosted) {
-        return write(set, boosted, results, true, (out, result) -> {
+        return json(set, results, boosted, null);
+    }
+
+    /**
+     * The same with everything else that a report says: the fields {@code verdict}, {@code out_of_model} and
+     * {@code provenance}, of a refused set {@code why}, and what was measured.
+     *
+     * @param set     the analysed set
+     * @param results one per analysis
+     * @param dossier what is known besides the bounds
+     * @return JSON, indented, with a final newline
+     */
+    public static String json(final TaskSet set, final List<AnalysisResult> results, final Dossier dossier) {
+        return json(set, results, false, dossier);
+    }
+
+    private static String json(final TaskSet set, final List<AnalysisResult> results, final boolean boosted,
+        final Dossier dossier) {
+        return write(set, boosted, results, true, dossier, (out, result) -> {
             writeSoundness(out, Soundness.of(Analyses.describe(result.analysis()), set, boosted));
             out.writeArrayFieldStart("tasks");
             for (final TaskResult task : result.tasks()) {
+                out.writeStartObject();
                 writeTask(out, task);
+                if (dossier != null) {
+                    DossierWriter.writeMeasured(out, dossier, task.name(), task.wcrtNs(), task.deadlineNs());
+                }
+                out.writeEndObject();
             }
             out.writeEndArray();
+            if (dossier != null) {
+                DossierWriter.writeRefusal(out, dossier, result);
+            }
         }) + '\n';
     }
 
@@ -93,7 +119,7 @@ public final class ResultWriter {
      * @return JSON without a newline
      */
     public static String line(final TaskSet set, final List<AnalysisResult> results) {
-        return write(set, false, results, false, (out, result) -> {
+        return write(set, false, results, false, null, (out, result) -> {
             out.writeArrayFieldStart("wcrt_ns");
             for (final TaskResult task : result.tasks()) {
                 writeNanoseconds(out, task.wcrtNs());
@@ -109,7 +135,7 @@ public final class ResultWriter {
     }
 
     private static String write(final TaskSet set, final boolean boosted, final List<AnalysisResult> results,
-        final boolean indent, final TaskFields fields) {
+        final boolean indent, final Dossier dossier, final TaskFields fields) {
         final StringWriter text = new StringWriter();
         try (JsonGenerator out = JSON.createGenerator(text)) {
             if (indent) {
@@ -117,6 +143,9 @@ public final class ResultWriter {
             }
             out.writeStartObject();
             out.writeStringField("id", set.id());
+            if (dossier != null) {
+                Verdict.of(set, results, dossier.measured()).write(out);
+            }
             if (indent && set.platform().simulated()) {
                 out.writeBooleanField("simulated", true);
             }
@@ -135,6 +164,9 @@ public final class ResultWriter {
                 out.writeEndObject();
             }
             out.writeEndObject();
+            if (dossier != null) {
+                DossierWriter.write(out, dossier);
+            }
             out.writeEndObject();
         } catch (final IOException e) {
             throw new UncheckedIOException(e);
@@ -150,24 +182,26 @@ public final class ResultWriter {
      * @return text with a final newline
      */
     public static String text(final TaskSet set, final List<AnalysisResult> results) {
-        return text(set, results, null);
+        return text(set, results, new Dossier(null, Map.of(), null));
     }
 
     /**
-     * The same, with a column of measured responses.
+     * The same, with a column of measured responses and everything else that a report says.
      *
-     * @param set      the analysed set
-     * @param results  one per analysis
-     * @param measured or null
+     * @param set     the analysed set
+     * @param results one per analysis
+     * @param dossier what is known besides the bounds
      * @return text with a final newline
      */
-    public static String text(final TaskSet set, final List<AnalysisResult> results, final Measurement measured) {
+    public static String text(final TaskSet set, final List<AnalysisResult> results, final Dossier dossier) {
+        final Measurement measured = dossier.measured();
         final StringBuilder out = new StringBuilder();
         out.append("task set ").append(set.id()).append(": ").append(set.tasks().size()).append(" tasks, ")
             .append(set.platform().cpus()).append(" cores, ").append(set.platform().gpus().size()).append(" GPU");
         out.append(set.platform().gpus().size() == 1
             ? ", epsilon " + Durations.format(set.platform().gpus().get(0).epsilonNs()) : "s")
             .append(set.platform().caveat()).append('\n');
+        out.append("verdict: ").append(Verdict.of(set, results, measured).sentence()).append('\n');
         int width = 4;
         for (final var task : set.tasks()) {
             width = Math.max(width, Math.min(40, task.name().length()));
@@ -188,11 +222,14 @@ public final class ResultWriter {
             }
             out.append(MissWriter.text(result));
             out.append(ChainWriter.text(result, soundness));
+            out.append(DossierWriter.refusal(dossier, result.analysis()));
         }
-        out.append(hypotheses(set, results));
         if (measured != null) {
-            out.append("\nmeasured: longest responses in ").append(measured.caption()).append('\n');
+            out.append("\nmeasured: longest responses in ").append(measured.caption())
+                .append("; ! = above the bound or the deadline\n");
         }
+        out.append(hypotheses(set, results)).append(DossierWriter.outOfModel())
+            .append(DossierWriter.provenance(dossier));
         return out.toString();
     }
 
@@ -200,12 +237,15 @@ public final class ResultWriter {
         final Measurement measured) {
         final Long max = measured == null ? null : measured.maxNs(task.name());
         final String bound = task.wcrtNs() != null ? Durations.milliseconds(task.wcrtNs()) : bestEffort ? "-"
-            : "> deadline";
-        final String slack = task.wcrtNs() != null ? Durations.milliseconds(task.deadlineNs() - task.wcrtNs()) : "-";
+            : task.passed() != null ? ">= " + Durations.milliseconds(task.passed().totalNs()) : "> deadline";
+        final String slack = task.wcrtNs() != null ? Durations.milliseconds(task.deadlineNs() - task.wcrtNs())
+            : task.passed() != null ? "<= " + Durations.milliseconds(task.deadlineNs() - task.passed().totalNs()) : "-";
+        final String seen = max == null ? "-" : Durations.milliseconds(max)
+            + (!bestEffort && (max > task.deadlineNs() || task.wcrtNs() != null && max > task.wcrtNs()) ? "!" : "");
         return String.format(Locale.ROOT, "  %-" + width + "s %12s %12s %12s%s  %s%n", task.name(), bound,
-            Durations.milliseconds(task.deadlineNs()), slack, measured == null ? ""
-                : String.format("%13s", max == null ? "-" : Durations.milliseconds(max)),
-            bestEffort ? "best effort" : terms(task.terms()));
+            Durations.milliseconds(task.deadlineNs()), slack, measured == null ? "" : String.format("%13s", seen),
+            bestEffort ? "best effort" : task.terms() == null && task.passed() != null ? terms(task.passed())
+                + " when it passed the deadline" : terms(task.terms()));
     }
 
     private static String terms(final Terms terms) {
@@ -250,26 +290,32 @@ public final class ResultWriter {
     }
 
     private static void writeTask(final JsonGenerator out, final TaskResult task) throws IOException {
-        out.writeStartObject();
         out.writeStringField("name", task.name());
         out.writeFieldName("wcrt_ns");
         writeNanoseconds(out, task.wcrtNs());
         out.writeNumberField("deadline_ns", task.deadlineNs());
         out.writeBooleanField("schedulable", task.schedulable());
-        if (task.terms() == null) {
-            out.writeNullField("terms");
-        } else {
-            final Terms terms = task.terms();
-            out.writeObjectFieldStart("terms");
-            out.writeNumberField("own_ns", terms.ownNs());
-            out.writeNumberField("jitter_ns", terms.jitterNs());
-            out.writeNumberField("preemption_ns", terms.preemptionNs());
-            out.writeNumberField("interference_ns", terms.interferenceNs());
-            out.writeNumberField("interleaving_ns", terms.interleavingNs());
-            out.writeNumberField("blocking_ns", terms.blockingNs());
-            out.writeNumberField("overhead_ns", terms.overheadNs());
-            out.writeEndObject();
+        writeTerms(out, "terms", task.terms());
+        if (task.passed() != null) {
+            out.writeNumberField("passed_ns", task.passed().totalNs());
+            writeTerms(out, "passed_terms", task.passed());
         }
+    }
+
+    private static void writeTerms(final JsonGenerator out, final String field, final Terms terms)
+        throws IOException {
+        if (terms == null) {
+            out.writeNullField(field);
+            return;
+        }
+        out.writeObjectFieldStart(field);
+        out.writeNumberField("own_ns", terms.ownNs());
+        out.writeNumberField("jitter_ns", terms.jitterNs());
+        out.writeNumberField("preemption_ns", terms.preemptionNs());
+        out.writeNumberField("interference_ns", terms.interferenceNs());
+        out.writeNumberField("interleaving_ns", terms.interleavingNs());
+        out.writeNumberField("blocking_ns", terms.blockingNs());
+        out.writeNumberField("overhead_ns", terms.overheadNs());
         out.writeEndObject();
     }
 

@@ -79,6 +79,15 @@ public final class TaskSetReader {
     }
 
     /**
+     * Where the constants of the platform that was read last come from.
+     *
+     * @return null before the first set
+     */
+    public PlatformOrigin platformOrigin() {
+        return platforms.origin();
+    }
+
+    /**
      * Reads a platform alone: the keys that a task set has under {@code platform}, as a measured profile has them.
      *
      * @param path a profile in YAML or JSON

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.report;
 
-import dev.gpuseg.analysis.io.Measurement;
+import dev.gpuseg.analysis.io.Dossier;
 import dev.gpuseg.analysis.io.ReportFormat;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.AnalysisResult;
@@ -24,8 +24,7 @@ abstract class FullFormat implements ReportFormat {
     }
 
     @Override
-    public final String render(final TaskSet set, final byte[] source, final List<AnalysisResult> results,
-        final Measurement measured) {
-        return rendering.apply(Report.create(set, source, results, measured));
+    public final String render(final TaskSet set, final List<AnalysisResult> results, final Dossier dossier) {
+        return rendering.apply(Report.create(set, results, dossier));
     }
 }

@@ -3,14 +3,18 @@ package dev.gpuseg.analysis.report;
 
 import static dev.gpuseg.analysis.report.SvgCanvas.escape;
 
+import dev.gpuseg.analysis.io.Provenance;
+import dev.gpuseg.analysis.io.Verdict;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Hypotheses;
 import dev.gpuseg.analysis.rta.Model;
+import dev.gpuseg.analysis.rta.OutOfModel;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
+import dev.gpuseg.analysis.rta.Terms;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,6 +29,7 @@ public final class HtmlReport {
     private static final int BARS_WIDTH = 1000;
     private static final int BARS_LEFT = 130;
     private static final int BAR_ROW = 26;
+    private static final int READ_AT_ONCE = 125;
 
     private HtmlReport() {
     }
@@ -50,6 +55,8 @@ public final class HtmlReport {
             section(out, report, section);
         }
         assumptions(out, report);
+        outOfModel(out);
+        provenance(out, report);
         out.append("</main>\n<script type=\"application/json\" id=\"report-json\">\n")
             .append(JsonReport.render(report).replace("<", "\\u003c")).append("</script>\n</body>\n</html>\n");
         return out.toString();
@@ -57,15 +64,10 @@ public final class HtmlReport {
 
     private static void header(final StringBuilder out, final Report report) {
         final TaskSet set = report.set();
-        final boolean yes = report.schedulable();
         out.append("<header>\n<p class=\"eyebrow\">gpuseg response-time report</p>\n<h1>").append(escape(set.id()))
-            .append("</h1>\n<p class=\"verdict ").append(yes ? "yes" : "no").append("\" id=\"verdict\">")
-            .append(yes ? "\u2713 Schedulable: every deadline holds" : "\u2717 Not schedulable: a deadline may be "
-            + "missed")
-            .append("</p>\n<dl class=\"facts\">\n");
-        fact(out, "Input", escape(report.inputName()));
-        fact(out, "SHA-256", "<code id=\"sha256\">" + report.inputSha256() + "</code>");
-        fact(out, "Tool", "gpuseg " + escape(report.toolVersion()));
+            .append("</h1>\n<p class=\"verdict ").append(colour(report.verdict()))
+            .append(report.verdict().sentence().length() > READ_AT_ONCE ? " long" : "").append("\" id=\"verdict\">")
+            .append(escape(report.verdict().sentence())).append("</p>\n<dl class=\"facts\">\n");
         fact(out, "Platform", set.platform().cpus() + " cores, " + set.platform().gpus().size() + " GPU"
             + (set.platform().gpus().size() == 1 ? "" : "s")
             + (set.platform().profile() == null ? "" : ", profile " + escape(set.platform().profile()))
@@ -80,7 +82,18 @@ public final class HtmlReport {
         }
         fact(out, "Tasks", set.tasks().stream().filter(t -> !t.bestEffort()).count() + " real-time, "
             + set.tasks().stream().filter(Task::bestEffort).count() + " best effort");
+        if (report.measured() != null) {
+            fact(out, "Measured", report.measured().jobs() + " jobs, " + escape(report.measured().caption()));
+        }
         out.append("</dl>\n</header>\n");
+    }
+
+    private static String colour(final Verdict verdict) {
+        return switch (verdict.kind()) {
+            case HOLDS -> "yes";
+            case NO_PROOF -> "open";
+            default -> "no";
+        };
     }
 
     private static void fact(final StringBuilder out, final String name, final String html) {
@@ -104,19 +117,31 @@ public final class HtmlReport {
             + "miss</span>";
     }
 
+    /** Green is for what is proven and not refuted. */
+    private static String badge(final Report report, final Report.Section section) {
+        final Verdict verdict = Verdict.of(report.set(), List.of(section.result()), report.measured());
+        return "<span class=\"badge " + colour(verdict) + "\">" + switch (verdict.kind()) {
+            case HOLDS -> "\u2713 holds";
+            case REFUSED -> "\u2717 may miss";
+            case CONTRADICTED -> "\u2717 contradicted";
+            case NO_PROOF -> section.result().schedulable() ? "accepts, no proof" : "refuses, no proof";
+        } + "</span>";
+    }
+
     private static void section(final StringBuilder out, final Report report, final Report.Section section) {
         final Soundness soundness = Soundness.of(section.analysis().description(), report.set());
         out.append("<section id=\"").append(section.analysis().name()).append("\">\n<h2>")
-            .append(section.analysis().name()).append(' ').append(badge(section.result().schedulable()))
+            .append(section.analysis().name()).append(' ').append(badge(report, section))
             .append("</h2>\n<p class=\"lead\">").append(escape(section.analysis().summary())).append(". ")
             .append(escape(capital(soundness.text()))).append(".</p>\n");
-        hypotheses(out, soundness);
-        table(out, report, section);
+        ResponseTable.render(out, report, section, soundness);
+        refusal(out, report, section);
         out.append("<h3>What makes up each response time</h3>\n<div class=\"chart\">").append(bars(report, section))
             .append("</div>\n");
         out.append(MissList.of(section.result()));
         out.append(ChainTable.of(section.result(), soundness));
         sensitivity(out, report, section);
+        hypotheses(out, soundness);
         if (section.worst() != null) {
             gantt(out, report, section);
         }
@@ -127,84 +152,59 @@ public final class HtmlReport {
         return text.substring(0, 1).toUpperCase(Locale.ROOT) + text.substring(1);
     }
 
-    private static void hypotheses(final StringBuilder out, final Soundness soundness) {
-        out.append("<details><summary>Hypotheses</summary>\n<div class=\"scroll\"><table><tbody>\n");
-        for (final Hypotheses.Finding finding : soundness.findings()) {
-            out.append("<tr><td>").append(finding.hypothesis().id()).append("</td><td>")
-                .append(finding.status().word()).append("</td><td>").append(escape(finding.hypothesis().text()))
-                .append(finding.detail().isEmpty() ? "" : " (" + escape(finding.detail()) + ")").append("</td></tr>\n");
-        }
-        out.append("</tbody></table></div></details>\n");
-    }
-
-    private static void table(final StringBuilder out, final Report report, final Report.Section section) {
-        out.append("<div class=\"scroll\"><table class=\"tasks\"><thead><tr><th>Task</th><th>Core</th><th>Priority</th>"
-            + "<th>C</th><th>G</th><th>U</th><th>T</th><th>D</th><th>R (bound)</th><th>Slack</th><th>Seen</th>"
-            + (report.measured() == null ? "" : "<th>Measured</th><th>of R</th>")
-            + "<th>C may grow</th><th>G may grow</th><th>Verdict</th></tr></thead><tbody>\n");
-        for (int i = 0; i < report.set().tasks().size(); i++) {
-            final Task task = report.set().tasks().get(i);
-            final TaskResult bound = section.result().tasks().get(i);
-            out.append("<tr").append(bound.schedulable() ? "" : " class=\"miss\"").append(" data-task=\"")
-                .append(escape(task.name())).append("\"><td>").append(escape(task.name())).append("</td><td>")
-                .append(task.cpu()).append("</td><td>").append(task.bestEffort() ? "best effort"
-                    : task.priority() == task.gpuPriority() || task.gpuSegmentCount() == 0 ? "" + task.priority()
-                        : task.priority() + " / " + task.gpuPriority()).append("</td>");
-            cell(out, "cpu", task.cpuNs(), Figures.ms(task.cpuNs()));
-            cell(out, "gpu", task.gpuNs(), Figures.ms(task.gpuNs()));
-            out.append("<td class=\"n\">").append(Figures.share(task.cpuNs() + task.gpuNs(), task.periodNs()))
-                .append("</td>");
-            cell(out, "period", task.periodNs(), Figures.ms(task.periodNs()));
-            cell(out, "deadline", task.deadlineNs(), Figures.ms(task.deadlineNs()));
-            if (bound.wcrtNs() == null) {
-                out.append("<td class=\"n\" data-key=\"wcrt\">\u2013</td><td class=\"n\">\u2013</td>");
-            } else {
-                cell(out, "wcrt", bound.wcrtNs(), "<strong>" + Figures.ms(bound.wcrtNs()) + "</strong>");
-                cell(out, "slack", task.deadlineNs() - bound.wcrtNs(),
-                    Figures.msDown(task.deadlineNs() - bound.wcrtNs()));
-            }
-            if (section.worst() == null) {
-                out.append("<td class=\"n\">\u2013</td>");
-            } else {
-                final long seen = section.worst().maxResponseNs().get(i);
-                cell(out, "seen", seen, Figures.ms(seen));
-            }
-            if (report.measured() != null) {
-                measured(out, report.measured().maxNs(task.name()), bound.wcrtNs());
-            }
-            out.append("<td class=\"n\">").append(Figures.growth(section.sensitivity().taskCpuPermille().get(i)))
-                .append("</td><td class=\"n\">").append(Figures.growth(section.sensitivity().taskGpuPermille().get(i)))
-                .append("</td><td>").append(task.bestEffort() ? "<span class=\"badge\">no deadline</span>"
-                    : badge(bound.schedulable())).append("</td></tr>\n");
-        }
-        out.append("</tbody></table></div>\n<p class=\"note\">Times in ms. C: work on the core; G: GPU segments "
-            + "alone, host part included; U: (C + G) / T; R: bound on the time from arrival to completion, \u2013 if "
-            + "there is no bound below the deadline; Seen: longest simulated response. \u201cMay grow\u201d: by how "
-            + "much the task\u2019s own C or G may grow before any deadline is at risk; \u201cnone helps\u201d: the "
-            + "set fails even with 0."
-            + (report.measured() == null ? "" : " Measured: longest response in " + escape(report.measured().caption())
-                + ".") + "</p>\n");
-    }
-
-    private static void measured(final StringBuilder out, final Long maxNs, final Long boundNs) {
-        if (maxNs == null) {
-            out.append("<td class=\"n\">\u2013</td><td class=\"n\">\u2013</td>");
+    private static void refusal(final StringBuilder out, final Report report, final Report.Section section) {
+        final List<String> lines = report.dossier().refusal(section.analysis().name());
+        if (lines.isEmpty()) {
             return;
         }
-        cell(out, "measured", maxNs, Figures.ms(maxNs));
-        if (boundNs == null) {
-            out.append("<td class=\"n\">\u2013</td>");
-        } else {
-            out.append("<td class=\"n\">").append(maxNs > boundNs ? "<strong>" : "")
-                .append(Figures.share(maxNs, boundNs))
-                .append(maxNs > boundNs ? " exceeded</strong>" : "").append("</td>");
+        out.append("<h3>Why ").append(section.analysis().name()).append(" refuses it, and what would help</h3>\n<ul "
+            + "class=\"why\">\n");
+        for (final String line : lines) {
+            out.append("<li>").append(escape(line)).append("</li>\n");
         }
+        out.append("</ul>\n");
     }
 
-    private static void cell(final StringBuilder out, final String key, final long ns, final String html) {
-        out.append("<td class=\"n\" data-key=\"").append(key).append("\" "
-            + "data-ns=\"").append(ns).append("\">").append(html)
-            .append("</td>");
+    private static void hypotheses(final StringBuilder out, final Soundness soundness) {
+        out.append("<h3>Hypotheses</h3>\n<table class=\"list hypotheses\"><tbody>\n");
+        for (final Hypotheses.Finding finding : soundness.findings()) {
+            out.append("<tr><td>").append(finding.hypothesis().id()).append("</td><td>")
+                .append(escape(finding.status().word())).append("</td><td>")
+                .append(escape(finding.hypothesis().text()))
+                .append(finding.detail().isEmpty() ? "" : " (" + escape(finding.detail()) + ")").append("</td></tr>\n");
+        }
+        out.append("</tbody></table>\n");
+    }
+
+    private static void outOfModel(final StringBuilder out) {
+        out.append("<section id=\"out-of-model\">\n<h2>Out of the model</h2>\n<p class=\"lead\">No bound covers "
+            + "these.</p>\n<table class=\"list\"><thead><tr><th>What happens</th><th>What the daemon does</th>"
+            + "<th>Where it is seen</th></tr></thead><tbody>\n");
+        for (final OutOfModel each : OutOfModel.values()) {
+            out.append("<tr><td>").append(escape(each.what())).append("</td><td>").append(escape(each.daemon()))
+                .append("</td><td>").append(escape(each.seen())).append("</td></tr>\n");
+        }
+        out.append("</tbody></table>\n</section>\n");
+    }
+
+    private static void provenance(final StringBuilder out, final Report report) {
+        final Provenance from = report.dossier().provenance();
+        if (from == null) {
+            return;
+        }
+        out.append("<section id=\"provenance\">\n<h2>Made of</h2>\n<table class=\"list\"><tbody>\n<tr><td>tool</td>"
+            + "<td>").append(escape(from.tool())).append("</td><td></td></tr>\n");
+        for (final Provenance.Input file : from.files()) {
+            out.append("<tr><td>").append(file.role()).append("</td><td>").append(escape(file.name()))
+                .append("</td><td><code>").append(file.sha256()).append("</code>")
+                .append(file.remark().isEmpty() ? "" : "<br>" + escape(file.remark())).append("</td></tr>\n");
+        }
+        for (final Provenance.Constant constant : from.constants()) {
+            out.append("<tr><td>").append(escape(constant.name())).append("</td><td>")
+                .append(escape(constant.value())).append("</td><td>").append(escape(constant.origin()))
+                .append("</td></tr>\n");
+        }
+        out.append("</tbody></table>\n</section>\n");
     }
 
     private static String bars(final Report report, final Report.Section section) {
@@ -220,8 +220,8 @@ public final class HtmlReport {
                 x += 30 + Figures.TERM_NAMES[k].length() * 6.1;
             }
         }
-        // the end of the scale is the deadline of each task
-        final double right = BARS_WIDTH - 90;
+        // the end of the scale is the deadline of each task, or a bound beyond it; the dashed line is the deadline
+        final double right = BARS_WIDTH - 112;
         final double scale = right - BARS_LEFT;
         for (int i = 0; i < count; i++) {
             final Task task = report.set().tasks().get(i);
@@ -230,16 +230,18 @@ public final class HtmlReport {
             canvas.text(BARS_LEFT - 8, y + 15, 12, Canvas.Anchor.END, true, 0x1f2933,
                 task.name().length() <= 16 ? task.name() : task.name().substring(0, 15) + "\u2026");
             canvas.rectangle(BARS_LEFT, y + 3, scale, BAR_ROW - 8, 0xf0f2f5, null);
-            if (bound.terms() == null) {
+            final Terms terms = bound.terms() == null ? bound.passed() : bound.terms();
+            final double unit = scale / Math.max(task.deadlineNs(), terms == null ? 0 : terms.totalNs());
+            if (terms == null) {
                 canvas.text(BARS_LEFT + 8, y + 16, 11, Canvas.Anchor.START, false, bound.schedulable() ? 0x5f6b7a
                     : 0xc0392b, task.bestEffort() ? "best effort: no bound" : bound.schedulable()
                     ? "verdict without a bound"
                         : "no bound below the deadline");
             } else {
                 double at = BARS_LEFT;
-                final long[] values = Figures.values(bound.terms());
+                final long[] values = Figures.values(terms);
                 for (int k = 0; k < values.length; k++) {
-                    final double width = scale * values[k] / task.deadlineNs();
+                    final double width = unit * values[k];
                     if (values[k] > 0) {
                         canvas.rectangle(at, y + 3, width, BAR_ROW - 8, Figures.TERM_COLOURS[k], task.name() + ": "
                             + Figures.TERM_NAMES[k] + " " + Figures.ms(values[k]) + " ms");
@@ -247,16 +249,19 @@ public final class HtmlReport {
                     at += width;
                 }
             }
-            canvas.line(right, y + 1, right, y + BAR_ROW - 3, 0x1f2933, 1.6, true);
-            canvas.text(right + 8, y + 15, 11, Canvas.Anchor.START, false, 0x5f6b7a, bound.wcrtNs() == null ? ""
-                : Figures.share(bound.wcrtNs(), task.deadlineNs()) + " of D");
+            final double end = BARS_LEFT + unit * task.deadlineNs();
+            canvas.line(end, y + 1, end, y + BAR_ROW - 3, 0x1f2933, 1.6, true);
+            canvas.text(right + 8, y + 15, 11, Canvas.Anchor.START, false, bound.schedulable() ? 0x5f6b7a : 0xc0392b,
+                terms == null ? "" : (bound.terms() == null ? "\u2265 " : "")
+                    + Figures.share(terms.totalNs(), task.deadlineNs()) + " of D");
         }
         return canvas.toSvg();
     }
 
     private static boolean used(final Report.Section section, final int term) {
         for (final TaskResult task : section.result().tasks()) {
-            if (task.terms() != null && Figures.values(task.terms())[term] > 0) {
+            final Terms terms = task.terms() == null ? task.passed() : task.terms();
+            if (terms != null && Figures.values(terms)[term] > 0) {
                 return true;
             }
         }
@@ -265,7 +270,9 @@ public final class HtmlReport {
 
     private static void sensitivity(final StringBuilder out, final Report report, final Report.Section section) {
         final Sensitivity s = section.sensitivity();
-        out.append("<h3>Before the first miss</h3>\n<div class=\"cards\">\n");
+        final boolean passes = section.result().schedulable();
+        out.append(passes ? "<h3>Before the first miss</h3>\n<div class=\"cards\">\n"
+            : "<h3>To pass, each alone</h3>\n<div class=\"cards\">\n");
         final boolean usesGpu = report.set().tasks().stream().anyMatch(t -> t.gpuSegmentCount() > 0);
         if (usesGpu) {
             long now = 0;
@@ -346,7 +353,8 @@ public final class HtmlReport {
     }
 
     private static final String STYLE = """
-        :root { --ink: #1f2933; --grey: #5f6b7a; --faint: #e1e5ea; --yes: #1b7f4d; --no: #b3261e; --panel: #f7f8fa; }
+        :root { --ink: #1f2933; --grey: #5f6b7a; --faint: #e1e5ea; --yes: #146c41; --no: #b3261e; --open: #8a5a00;
+          --panel: #f7f8fa; }
         * { box-sizing: border-box; }
         body { margin: 0; color: var(--ink); background: #fff; line-height: 1.5;
           font: 15px/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
@@ -356,28 +364,34 @@ public final class HtmlReport {
         h3 { font-size: 16px; margin: 26px 0 8px; }
         code { font: 12.5px ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
         .eyebrow { margin: 0; color: var(--grey); font-size: 13px; letter-spacing: .04em; }
-        .verdict { font-size: 19px; font-weight: 600; margin: 0 0 18px; padding: 12px 16px; border-radius: 6px;
-          border-left: 6px solid; }
-        .verdict.yes { color: var(--yes); background: #e8f5ee; border-color: var(--yes); }
-        .verdict.no { color: var(--no); background: #fdecea; border-color: var(--no); }
-        .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 4px 28px; margin: 0; }
+        .verdict { font-size: 34px; line-height: 1.25; font-weight: 700; margin: 0 0 20px; padding: 20px 24px;
+          border-radius: 6px; border-left: 12px solid; overflow-wrap: anywhere; }
+        .verdict.long { font-size: 28px; }
+        .verdict.yes { color: var(--yes); background: #e3f4ea; border-color: var(--yes); }
+        .verdict.no { color: #fff; background: var(--no); border-color: #7d150f; }
+        .verdict.open { color: var(--open); background: #fff2d6; border-color: #d28b00; }
+        .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 4px 28px; margin: 0; }
         .facts div { display: flex; gap: 10px; min-width: 0; }
-        td:nth-child(-n+3) { white-space: nowrap; }
-        .facts dt { color: var(--grey); flex: 0 0 76px; }
+        .facts dt { color: var(--grey); flex: 0 0 90px; }
         .facts dd { margin: 0; min-width: 0; }
         .lead { margin: 0 0 14px; max-width: 90ch; }
         .note { color: var(--grey); font-size: 12.5px; margin: 8px 0 0; }
         .scroll, .chart { overflow-x: auto; }
         .chart svg { display: block; width: 100%; min-width: 640px; height: auto; }
         table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
-        th { text-align: left; color: var(--grey); font-weight: 600; font-size: 12px; white-space: nowrap; }
-        th, td { padding: 6px 7px; border-bottom: 1px solid var(--faint); }
-        table.tasks th:nth-child(n+4):nth-child(-n+13), td.n { text-align: right; white-space: nowrap; }
+        th { text-align: left; color: var(--grey); font-weight: 600; font-size: 12px; }
+        th, td { padding: 6px 7px; border-bottom: 1px solid var(--faint); vertical-align: top; }
+        th.n, td.n { text-align: right; white-space: nowrap; }
+        table.tasks td:first-child { overflow-wrap: anywhere; min-width: 130px; }
         table.tasks tbody tr:nth-child(even) { background: var(--panel); }
-        tr.miss td { background: #fdecea; }
+        tr.miss td, table.tasks tbody tr.miss:nth-child(even) td { background: #fdecea; }
+        td.over { color: var(--no); font-weight: 700; }
+        table.list td, table.list th { vertical-align: top; overflow-wrap: anywhere; }
+        table.hypotheses td:nth-child(-n+2) { white-space: nowrap; }
         .badge { font-size: 12px; font-weight: 600; white-space: nowrap; color: var(--grey); }
         .badge.yes { color: var(--yes); }
         .badge.no { color: var(--no); }
+        .badge.open { color: var(--open); }
         h2 .badge { margin-left: 8px; font-size: 14px; }
         .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(220px, 1fr)); gap: 12px; }
         .card { border: 1px solid var(--faint); border-radius: 6px; padding: 12px 14px; background: var(--panel); }
@@ -387,14 +401,29 @@ public final class HtmlReport {
         ul { padding-left: 20px; margin: 8px 0; }
         li { margin: 4px 0; }
         @media print {
-          @page { size: A4 landscape; margin: 12mm; }
+          @page { size: A4 portrait; margin: 14mm 12mm; }
           main { max-width: none; padding: 0; }
-          body { font-size: 11px; -webkit-print-color-adjust: exact; print-color-adjust: exact; }
-          .chart, .cards, tr, .verdict { break-inside: avoid; }
-          h2, h3 { break-after: avoid; }
+          body { font-size: 10px; -webkit-print-color-adjust: exact; print-color-adjust: exact; }
+          h1 { font-size: 20px; margin-bottom: 8px; }
+          h2 { font-size: 15px; margin: 20px 0 4px; padding-top: 10px; }
+          h3 { font-size: 12px; margin: 14px 0 5px; }
+          .verdict { font-size: 24px; padding: 12px 16px; margin-bottom: 12px; }
+          .verdict.long { font-size: 20px; }
+          .facts { grid-template-columns: 1fr 1fr; gap: 2px 16px; }
+          .facts dt { flex-basis: 70px; }
+          .chart, .cards, .card, tr, li, .verdict { break-inside: avoid; }
+          h2, h3, .lead { break-after: avoid; }
+          thead { display: table-header-group; }
           .scroll, .chart { overflow: visible; }
-          table { font-size: 10px; }
-          th, td { padding: 3px 5px; }
+          .chart svg { min-width: 0; }
+          .cards { grid-template-columns: 1fr 1fr 1fr; gap: 8px; padding-right: 1px; }
+          table.tasks td:first-child { min-width: 80px; }
+          .card .value { font-size: 15px; }
+          .card .name, .note { font-size: 9px; }
+          table { font-size: 9px; }
+          th { font-size: 8.5px; }
+          th, td { padding: 3px 4px; }
+          code, .badge { font-size: 8.5px; }
         }
         """;
 }

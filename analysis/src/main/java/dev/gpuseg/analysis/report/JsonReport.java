@@ -4,11 +4,13 @@ package dev.gpuseg.analysis.report;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.gpuseg.analysis.io.ChainWriter;
+import dev.gpuseg.analysis.io.DossierWriter;
 import dev.gpuseg.analysis.io.MissWriter;
 import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
+import dev.gpuseg.analysis.rta.Terms;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
@@ -35,24 +37,18 @@ public final class JsonReport {
             json.useDefaultPrettyPrinter();
             json.writeStartObject();
             json.writeStringField("id", report.set().id());
+            report.verdict().write(json);
             json.writeBooleanField("schedulable", report.schedulable());
             json.writeBooleanField("simulated", report.set().platform().simulated());
             if (report.set().platform().coRunPercent() > 0) {
                 json.writeNumberField("co_run_percent", report.set().platform().coRunPercent());
             }
-            json.writeObjectFieldStart("input");
-            json.writeStringField("file", report.inputName());
-            json.writeStringField("sha256", report.inputSha256());
-            json.writeEndObject();
-            json.writeObjectFieldStart("tool");
-            json.writeStringField("name", "gpuseg");
-            json.writeStringField("version", report.toolVersion());
-            json.writeEndObject();
             json.writeObjectFieldStart("results");
             for (final Report.Section section : report.sections()) {
                 writeSection(json, report, section);
             }
             json.writeEndObject();
+            DossierWriter.write(json, report.dossier());
             json.writeEndObject();
         } catch (final IOException e) {
             throw new UncheckedIOException("a string cannot be written to", e);
@@ -79,27 +75,24 @@ public final class JsonReport {
             }
             json.writeNumberField("deadline_ns", task.deadlineNs());
             json.writeBooleanField("schedulable", bound.schedulable());
-            if (bound.terms() != null) {
-                json.writeObjectFieldStart("terms");
-                final long[] values = Figures.values(bound.terms());
-                for (int k = 0; k < values.length; k++) {
-                    json.writeNumberField(Figures.TERM_KEYS[k] + "_ns", values[k]);
-                }
-                json.writeEndObject();
+            writeTerms(json, "terms", bound.terms());
+            if (bound.passed() != null) {
+                json.writeNumberField("passed_ns", bound.passed().totalNs());
+                writeTerms(json, "passed_terms", bound.passed());
             }
             json.writeNumberField("cpu_ns", task.cpuNs());
             json.writeNumberField("gpu_ns", task.gpuNs());
             if (section.worst() != null) {
                 json.writeNumberField("simulated_max_ns", section.worst().maxResponseNs().get(i));
             }
-            if (report.measured() != null && report.measured().maxNs(task.name()) != null) {
-                json.writeNumberField("measured_max_ns", report.measured().maxNs(task.name()));
-            }
+            DossierWriter.writeMeasured(json, report.dossier(), task.name(), bound.wcrtNs(),
+                task.deadlineNs());
             writeFactor(json, "cpu_factor_permille", section.sensitivity().taskCpuPermille().get(i));
             writeFactor(json, "gpu_factor_permille", section.sensitivity().taskGpuPermille().get(i));
             json.writeEndObject();
         }
         json.writeEndArray();
+        DossierWriter.writeRefusal(json, report.dossier(), section.result());
         MissWriter.json(json, section.result());
         ChainWriter.json(json, section.result(), soundness);
         json.writeObjectFieldStart("sensitivity");
@@ -112,6 +105,18 @@ public final class JsonReport {
         writeFactor(json, "gpu_factor_permille", section.sensitivity().gpuPermille());
         json.writeEndObject();
         json.writeEndObject();
+    }
+
+    private static void writeTerms(final JsonGenerator json, final String field, final Terms terms)
+        throws IOException {
+        if (terms != null) {
+            json.writeObjectFieldStart(field);
+            final long[] values = Figures.values(terms);
+            for (int k = 0; k < values.length; k++) {
+                json.writeNumberField(Figures.TERM_KEYS[k] + "_ns", values[k]);
+            }
+            json.writeEndObject();
+        }
     }
 
     private static void writeFactor(final JsonGenerator json, final String field, final long permille)

@@ -9,10 +9,13 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.Hypotheses;
+import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 
 /**
@@ -77,20 +80,24 @@ public final class Refusals {
     }
 
     /**
-     * As text.
+     * Explains several. Only sound analyses are explained, or the only one: what a published bound refuses may run
+     * well.
      *
-     * @param analysis that was made
-     * @param set      that it was made of
-     * @param result   what came of it
-     * @return lines under a heading; empty if it accepts the set
+     * @param made    the analyses
+     * @param set     that they were made of
+     * @param results what came of each
+     * @return lines by the name of the analysis, of those that refuse the set
      */
-    public static String text(final Analysis analysis, final TaskSet set, final AnalysisResult result) {
-        final StringBuilder out = new StringBuilder();
-        for (final String line : of(analysis, set, result)) {
-            out.append(out.length() == 0 ? "\nwhy " + result.analysis() + " refuses it, and what would help:\n" : "")
-                .append("  ").append(line).append('\n');
+    public static Map<String, List<String>> of(final List<Analysis> made, final TaskSet set,
+        final List<AnalysisResult> results) {
+        final Map<String, List<String>> lines = new HashMap<>();
+        for (int i = 0; i < made.size(); i++) {
+            if (made.size() == 1
+                || Soundness.of(made.get(i).description(), set).verdict() != Soundness.Verdict.NOT_SOUND) {
+                lines.put(results.get(i).analysis(), of(made.get(i), set, results.get(i)));
+            }
         }
-        return out.toString();
+        return lines;
     }
 
     private static String conflict(final Analysis analysis, final TaskSet set) {

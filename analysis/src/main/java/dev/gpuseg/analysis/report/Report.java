@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.report;
 
+import dev.gpuseg.analysis.io.Dossier;
 import dev.gpuseg.analysis.io.Measurement;
+import dev.gpuseg.analysis.io.Provenance;
+import dev.gpuseg.analysis.io.Verdict;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.Hypotheses;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 
 /**
  * The content of the HTML, text and JSON reports of one task set. The three are renderings of the same value.
  *
- * @param set         the set
- * @param inputName   name of the input: the id of the set
- * @param inputSha256 SHA-256 of that file, 64 hexadecimal digits
- * @param toolVersion version of this program
- * @param sections    one for each analysis, in the order asked for
- * @param measured    responses that were measured, or null
+ * @param set      the set
+ * @param sections one for each analysis, in the order asked for
+ * @param dossier  what is known besides the bounds
+ * @param verdict  the answer in one sentence
  */
-public record Report(TaskSet set, String inputName, String inputSha256, String toolVersion, List<Section> sections,
-    Measurement measured) {
+public record Report(TaskSet set, List<Section> sections, Dossier dossier, Verdict verdict) {
     /** Version of this program; a test compares it with the build. */
     public static final String VERSION = "0.1.0";
     /** Simulated runs per analysis. */
@@ -51,25 +48,11 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
      * Adds sensitivity and simulation to the bounds of a set.
      *
      * @param set     every task with a core, real-time tasks with priorities
-     * @param input   contents of the file that it came from
      * @param results one for each analysis, at least one
+     * @param dossier what is known besides the bounds
      * @return the report
      */
-    public static Report create(final TaskSet set, final byte[] input, final List<AnalysisResult> results) {
-        return create(set, input, results, null);
-    }
-
-    /**
-     * The same, with measured responses for comparison with the bounds.
-     *
-     * @param set      every task with a core, real-time tasks with priorities
-     * @param input    contents of the file that it came from
-     * @param results  one for each analysis, at least one
-     * @param measured or null
-     * @return the report
-     */
-    public static Report create(final TaskSet set, final byte[] input, final List<AnalysisResult> results,
-        final Measurement measured) {
+    public static Report create(final TaskSet set, final List<AnalysisResult> results, final Dossier dossier) {
         final List<Section> sections = new ArrayList<>();
         for (final AnalysisResult result : results) {
             final Analysis analysis = Analyses.get(result.analysis());
@@ -81,19 +64,30 @@ public record Report(TaskSet set, String inputName, String inputSha256, String t
                     WorstCase.usualDurationNs(inMode)), RUNS, 1);
             sections.add(new Section(analysis, result, Sensitivity.of(analysis, refused ? set : inMode), worst));
         }
-        return new Report(set, set.id(), sha256(input), VERSION, sections, measured);
+        return new Report(set, sections, dossier, Verdict.of(set, results, dossier.measured()));
+    }
+
+    /**
+     * The same for a set of which only the content of its file is known.
+     *
+     * @param set     every task with a core, real-time tasks with priorities
+     * @param input   contents of the file that it came from
+     * @param results one for each analysis, at least one
+     * @return the report
+     */
+    public static Report create(final TaskSet set, final byte[] input, final List<AnalysisResult> results) {
+        return create(set, results, new Dossier(null, Refusals.of(results.stream().map(AnalysisResult::analysis)
+            .map(Analyses::get).toList(), set, results), new Provenance("gpuseg " + VERSION,
+            List.of(new Provenance.Input("task set", set.id(), Provenance.sha256(input), "")), List.of())));
+    }
+
+    /** The measured responses, or null. */
+    public Measurement measured() {
+        return dossier.measured();
     }
 
     /** Whether the set passes every analysis of the report. */
     public boolean schedulable() {
         return sections.stream().allMatch(s -> s.result().schedulable());
-    }
-
-    private static String sha256(final byte[] input) {
-        try {
-            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(input));
-        } catch (final NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every Java runtime has SHA-256", e);
-        }
     }
 }

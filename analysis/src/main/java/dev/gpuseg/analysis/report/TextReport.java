@@ -2,6 +2,7 @@
 package dev.gpuseg.analysis.report;
 
 import dev.gpuseg.analysis.io.ChainWriter;
+import dev.gpuseg.analysis.io.DossierWriter;
 import dev.gpuseg.analysis.io.MissWriter;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Soundness;
@@ -22,9 +23,8 @@ public final class TextReport {
     public static String render(final Report report) {
         final StringBuilder out = new StringBuilder();
         out.append(report.set().id()).append(": ").append(report.schedulable() ? "SCHEDULABLE" : "NOT SCHEDULABLE")
-            .append("   (").append(report.inputName()).append(", sha256 ").append(report.inputSha256(), 0, 12)
-            .append("\u2026, gpuseg ").append(report.toolVersion()).append(")")
-            .append(report.set().platform().caveat()).append('\n');
+            .append(report.set().platform().caveat()).append("\nverdict: ").append(report.verdict().sentence())
+            .append('\n');
         int width = 4;
         for (final Task task : report.set().tasks()) {
             width = Math.max(width, task.name().length());
@@ -44,7 +44,8 @@ public final class TextReport {
                 out.append(String.format(Locale.ROOT, row, task.name(), task.cpu(), task.bestEffort() ? "be"
                     : task.priority(), Figures.ms(task.cpuNs()), Figures.ms(task.gpuNs()),
                     Figures.share(task.cpuNs() + task.gpuNs(), task.periodNs()), Figures.ms(task.deadlineNs()),
-                    bound.wcrtNs() == null ? "-" : Figures.ms(bound.wcrtNs()),
+                    bound.wcrtNs() == null ? bound.passed() == null ? "-" : ">="
+                        + Figures.msDown(bound.passed().totalNs()) : Figures.ms(bound.wcrtNs()),
                     bound.wcrtNs() == null ? "-" : Figures.msDown(task.deadlineNs() - bound.wcrtNs()),
                     section.worst() == null ? "-" : Figures.ms(section.worst().maxResponseNs().get(i)),
                     task.bestEffort() ? "best effort" : bound.schedulable() ? "ok" : "MISS"));
@@ -58,11 +59,13 @@ public final class TextReport {
             out.append(MissWriter.text(section.result()));
             out.append(ChainWriter.text(section.result(), soundness));
             final Sensitivity s = section.sensitivity();
-            out.append("  before the first miss: epsilon up to ").append(s.epsilonNs().isPresent()
+            out.append(section.result().schedulable() ? "  before the first miss" : "  to pass, one of")
+                .append(": epsilon up to ").append(s.epsilonNs().isPresent()
                 ? Figures.duration(s.epsilonNs().getAsLong()) : "-").append(", all C "
                 + "").append(Figures.growth(s.cpuPermille()))
                 .append(", all G ").append(Figures.growth(s.gpuPermille())).append('\n');
+            out.append(DossierWriter.refusal(report.dossier(), section.analysis().name()));
         }
-        return out.toString();
+        return out.append(DossierWriter.outOfModel()).append(DossierWriter.provenance(report.dossier())).toString();
     }
 }

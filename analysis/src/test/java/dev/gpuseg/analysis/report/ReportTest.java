@@ -8,15 +8,20 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.io.Dossier;
+import dev.gpuseg.analysis.io.Measurement;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analyses;
+import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.OutOfModel;
 import dev.gpuseg.analysis.sim.Sets;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -62,9 +67,8 @@ class ReportTest {
     }
 
     private static void check(final String html, final JsonNode json, final int atLeast) {
-        assertTrue(html.contains(json.get("schedulable").asBoolean()
-            ? "every deadline holds" : "a deadline may be missed"));
-        assertTrue(html.contains(json.at("/input/sha256").asText()));
+        assertTrue(html.contains(">" + SvgCanvas.escape(json.at("/verdict/sentence").asText()) + "</p>"), html);
+        assertTrue(html.contains(json.at("/provenance/files/0/sha256").asText()));
         int compared = 0;
         for (final var entry : json.get("results").properties()) {
             final int start = html.indexOf("<section id=\"" + entry.getKey() + "\"");
@@ -76,8 +80,9 @@ class ReportTest {
                 assertEquals(SvgCanvas.escape(task.get("name").asText()), rows.group(1));
                 compared += compare(rows.group(2), "wcrt", task.get("wcrt_ns"));
                 compared += compare(rows.group(2), "deadline", task.get("deadline_ns"));
-                compared += compare(rows.group(2), "cpu", task.get("cpu_ns"));
-                compared += compare(rows.group(2), "gpu", task.get("gpu_ns"));
+                final String declared = section.substring(section.indexOf("data-declared=\"" + rows.group(1)));
+                compared += compare(declared, "cpu", task.get("cpu_ns"));
+                compared += compare(declared, "gpu", task.get("gpu_ns"));
                 compared += compare(rows.group(2), "seen", task.get("simulated_max_ns"));
             }
             assertFalse(rows.find());
@@ -99,6 +104,86 @@ class ReportTest {
         return 1;
     }
 
+    /** Own work 9 ms and an update of 1 ms at either end: 11 ms of 8 ms. */
+    private static TaskSet refused() {
+        return Sets.set(WaitMode.SUSPEND, 1, 1, Sets.task("low & slow", 1, 1, 80, Sets.gpu(1, 8)).withTimes(8 * Sets.MS,
+            0, 0));
+    }
+
+    @Test
+    void shouldExplainARefusedSetInEveryForm() throws Exception {
+        final Report report = report(refused(), "gcaps-window-suspend");
+        final String html = HtmlReport.render(report);
+        assertTrue(html.contains("<p class=\"verdict no\" id=\"verdict\">NOT schedulable: task &quot;low &amp; "
+            + "slow&quot; can miss its deadline: its bound is at least 11.0 ms, its deadline is 8.0 ms</p>"), html);
+        assertTrue(html.contains("<h3>Why gcaps-window-suspend refuses it, and what would help</h3>"), html);
+        assertTrue(html.contains("data-key=\"passed\" data-ns=\"11000000\">\u2265 11.000<"), html);
+        assertTrue(html.contains("\u2264 \u22123.000<"), html);
+        assertTrue(html.contains("own work (C + G)\u00a09.000 + updates of own segments\u00a02.000, when it "
+            + "passed"), html);
+        assertFalse(html.contains("Before the first miss"), html);
+        final JsonNode json = new ObjectMapper().readTree(JsonReport.render(report));
+        assertEquals(11 * Sets.MS, json.at("/results/gcaps-window-suspend/tasks/0/passed_ns").asLong());
+        assertEquals(9 * Sets.MS, json.at("/results/gcaps-window-suspend/tasks/0/passed_terms/own_ns").asLong());
+        final String text = TextReport.render(report);
+        assertTrue(text.contains(">=11.000") && text.contains("to pass, one of: ") && !text.contains("first miss"),
+            text);
+        final JsonNode why = json.at("/results/gcaps-window-suspend/why");
+        assertFalse(why.isEmpty());
+        for (final JsonNode line : why) {
+            assertTrue(html.contains("<li>" + SvgCanvas.escape(line.asText()) + "</li>"), line.asText());
+            assertTrue(text.contains("\n  " + line.asText() + '\n'), line.asText());
+        }
+    }
+
+    @Test
+    void shouldShowInRedWhatAMeasurementContradicts() {
+        final TaskSet set = robot();
+        final List<AnalysisResult> results = List.of(Analyses.get("gcaps-window-suspend").analyse(set));
+        final long boundNs = results.get(0).tasks().get(0).wcrtNs();
+        final Measurement measured = new Measurement("run.json", true, Map.of(
+            "camera", new Measurement.Figure(400, boundNs + 1, 0, List.of()),
+            "detector", new Measurement.Figure(100, Sets.MS, 0, List.of())));
+        final Report report = Report.create(set, results, new Dossier(measured, Map.of(), null));
+        final String html = HtmlReport.render(report);
+        assertTrue(report.schedulable() && report.verdict().contradicted());
+        assertTrue(html.contains("class=\"verdict no long\" id=\"verdict\">CONTRADICTED BY THE MEASUREMENT: task "
+            + "&quot;camera&quot; took"), html);
+        assertTrue(html.contains("(simulated measurement)</p>"), html);
+        assertTrue(html.contains("<tr class=\"miss\" data-task=\"camera\"><td>camera</td><td><span class=\"badge no\">"
+            + "\u2717 contradicted<"), html);
+        assertTrue(html.contains("<td class=\"n over\" data-key=\"measured\" data-ns=\"" + (boundNs + 1)), html);
+        assertTrue(html.contains("\u2265 1 of 400 above"), html);
+        assertTrue(html.contains("<td class=\"n\" data-key=\"measured\" data-ns=\"1000000\">"), "detector is no red");
+        assertTrue(html.contains("<tr data-task=\"detector\"><td>detector</td><td><span class=\"badge yes\">"), html);
+    }
+
+    @Test
+    void shouldShowNoGreenWhereNothingIsProven() {
+        final String html = HtmlReport.render(report(robot(), "gcaps-suspend"));
+        assertTrue(html.contains("class=\"verdict open long\" id=\"verdict\">no proof: gcaps-suspend is not "
+            + "sound"), html);
+        assertFalse(html.contains("badge yes") || html.contains("\u2713"), html);
+    }
+
+    @Test
+    void shouldSayTheSameOfWhatIsOutOfTheModelInEveryForm() throws Exception {
+        final Report report = report(robot(), "gcaps-window-suspend");
+        final String html = HtmlReport.render(report);
+        final String text = TextReport.render(report);
+        final JsonNode json = new ObjectMapper().readTree(JsonReport.render(report)).path("out_of_model");
+        assertEquals(OutOfModel.values().length, json.size());
+        for (final OutOfModel each : OutOfModel.values()) {
+            final JsonNode row = json.get(each.ordinal());
+            assertEquals(List.of(each.what(), each.daemon(), each.seen()), List.of(row.path("what").asText(),
+                row.path("daemon").asText(), row.path("seen").asText()));
+            assertTrue(html.contains("<tr><td>" + SvgCanvas.escape(each.what()) + "</td><td>"
+                + SvgCanvas.escape(each.daemon()) + "</td><td>" + SvgCanvas.escape(each.seen()) + "</td></tr>"), html);
+            assertTrue(text.contains("  " + each.what() + " -- the daemon: " + each.daemon() + " -- seen: "
+                + each.seen() + '\n'), text);
+        }
+    }
+
     @Test
     void shouldBeOneFileThatNeedsNothingElse() {
         final String html = HtmlReport.render(report(robot(), "gcaps-window-suspend"));
@@ -112,7 +197,8 @@ class ReportTest {
     void shouldSayTheSameAsText() {
         final Report report = report(robot(), "gcaps-window-suspend");
         final String text = TextReport.render(report);
-        assertTrue(text.startsWith("test: " + (report.schedulable() ? "SCHEDULABLE" : "NOT SCHEDULABLE")), text);
+        assertTrue(text.startsWith("test: " + (report.schedulable() ? "SCHEDULABLE" : "NOT SCHEDULABLE") + "\nverdict: "
+            + report.verdict().sentence() + '\n'), text);
         report.sections().get(0).result().tasks().stream().filter(t -> t.wcrtNs() != null)
             .forEach(t -> assertTrue(text.contains(Figures.ms(t.wcrtNs())), text));
     }
@@ -156,6 +242,31 @@ class ReportTest {
     void shouldNameTheVersionOfTheBuild() throws Exception {
         final String pom = Files.readString(Path.of(System.getProperty("gpuseg.root"), "pom.xml"));
         assertTrue(pom.contains("<version>" + Report.VERSION), Report.VERSION);
+    }
+
+    /** Wider than the paper, a page is made smaller or cut; the style asks for A4. */
+    @Test
+    void shouldPrintOnA4() throws Exception {
+        assumeTrue(Files.isExecutable(CHROMIUM), "no browser: " + CHROMIUM + " missing");
+        final Path file = directory.resolve("print.html");
+        Files.writeString(file, HtmlReport.render(report(refused(), "gcaps-window-suspend")));
+        final Path pdf = directory.resolve("print.pdf");
+        final Process browser = new ProcessBuilder(CHROMIUM.toString(), "--headless", "--no-sandbox", "--disable-gpu",
+            "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+            "--disable-sync", "--user-data-dir=" + directory.resolve("print-profile"), "--print-to-pdf=" + pdf,
+            file.toUri().toString()).redirectErrorStream(true).redirectOutput(directory.resolve("print.txt").toFile())
+            .start();
+        try {
+            assertTrue(browser.waitFor(60, TimeUnit.SECONDS), "the browser hangs");
+        } finally {
+            browser.descendants().forEach(ProcessHandle::destroyForcibly);
+            browser.destroyForcibly();
+        }
+        final String printed = Files.readString(pdf, StandardCharsets.ISO_8859_1);
+        final Matcher page = Pattern.compile("/MediaBox\\s*\\[0 0 ([0-9.]+) ([0-9.]+)]").matcher(printed);
+        assertTrue(page.find(), "no page");
+        assertEquals(595, Double.parseDouble(page.group(1)), 1);
+        assertEquals(842, Double.parseDouble(page.group(2)), 1);
     }
 
     @Test

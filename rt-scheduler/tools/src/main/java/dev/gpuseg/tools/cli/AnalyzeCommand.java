@@ -4,21 +4,25 @@ package dev.gpuseg.tools.cli;
 import dev.gpuseg.analysis.assign.PriorityAssignment;
 import dev.gpuseg.analysis.certificate.Certificate;
 import dev.gpuseg.analysis.io.BatchRunner;
+import dev.gpuseg.analysis.io.Dossier;
 import dev.gpuseg.analysis.io.ForeignFormat;
 import dev.gpuseg.analysis.io.InvalidFileException;
-import dev.gpuseg.analysis.io.LimitedFile;
 import dev.gpuseg.analysis.io.Measurement;
+import dev.gpuseg.analysis.io.PlatformOrigin;
+import dev.gpuseg.analysis.io.Provenance;
 import dev.gpuseg.analysis.io.ReportFormat;
 import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.io.TaskSetWriter;
+import dev.gpuseg.analysis.io.Verdict;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.partition.Partitioning;
 import dev.gpuseg.analysis.report.Refusals;
+import dev.gpuseg.analysis.report.Report;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
@@ -34,10 +38,16 @@ import dev.gpuseg.daemon.admission.SoundAnalysis;
 import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.tools.trace.Source;
+import dev.gpuseg.tools.trace.TraceBuilder;
+import dev.gpuseg.tools.trace.TraceMeasurement;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -62,6 +72,7 @@ final class AnalyzeCommand implements Callable<Integer> {
     private static final int FAILURE = 1;
     private static final int USAGE = 2;
     private static final int NO = 3;
+    private static final byte[] ZIP = {'P', 'K'};
 
     @Spec
     private CommandSpec spec;
@@ -115,8 +126,9 @@ final class AnalyzeCommand implements Callable<Integer> {
     private Path output;
 
     @Option(names = "--measured", paramLabel = "FILE",
-        description = "Show measured response times (the output of `gpuseg demo --json` or `gpuseg trace stats "
-            + "--json`) beside the bounds. Exit status 3 if one exceeds a bound that is sound for this scheduler.")
+        description = "Show measured response times (a recording, or the output of `gpuseg demo --json` or `gpuseg "
+            + "trace stats --json`) beside the bounds. Exit status 3 if one exceeds a bound that is sound for this "
+            + "scheduler, or a deadline was missed that holds by it.")
     private Path measuredFile;
 
     @Option(names = "--certificate", paramLabel = "FILE",
@@ -170,9 +182,10 @@ final class AnalyzeCommand implements Callable<Integer> {
         final TaskSet set;
         final List<Analysis> made = new ArrayList<>();
         final List<AnalysisResult> results = new ArrayList<>();
-        final Measurement measured = measuredFile == null ? null : Measurement.read(measuredFile);
+        final Measurement measured = measuredFile == null ? null : measurement();
+        final TaskSetReader reader = new TaskSetReader();
         try {
-            final TaskSet given = from == null ? new TaskSetReader().read(file)
+            final TaskSet given = from == null ? reader.read(file)
                 : ForeignFormat.of(from).read(file, cpus, epsilonNs());
             set = prepare(given);
             if (certificateFile != null && !set.chains().eventPredecessors().isEmpty()) {
@@ -190,10 +203,11 @@ final class AnalyzeCommand implements Callable<Integer> {
         } catch (final InvalidModelException e) {
             throw new InvalidFileException(file.toString(), 0, e.getMessage());
         }
-        write(convert ? TaskSetWriter.json(set) : render(set, results, measured)
-            + (format.equals("text") ? refusals(set, made, results) : ""), out);
-        boolean holds = results.stream().allMatch(AnalysisResult::schedulable);
-        holds &= certificateFile == null || certify(set);
+        final boolean certified = certificateFile == null || certify(set);
+        write(convert ? TaskSetWriter.json(set) : render(set, results, new Dossier(measured,
+            Refusals.of(made, set, results), provenance(set, reader.platformOrigin(), certified))), out);
+        boolean holds = certified && results.stream().allMatch(AnalysisResult::schedulable)
+            && (results.isEmpty() || !Verdict.of(set, results, measured).contradicted());
         if (measured != null) {
             for (final AnalysisResult result : results) {
                 final boolean sound = Soundness.of(Analyses.describe(result.analysis()), set).verdict()
@@ -207,16 +221,52 @@ final class AnalyzeCommand implements Callable<Integer> {
         return holds ? OK : NO;
     }
 
-    /** Only of sound analyses: what a published bound refuses may run well. */
-    private static String refusals(final TaskSet set, final List<Analysis> made, final List<AnalysisResult> results) {
-        final StringBuilder out = new StringBuilder();
-        for (int i = 0; i < made.size(); i++) {
-            if (made.size() == 1
-                || Soundness.of(made.get(i).description(), set).verdict() != Soundness.Verdict.NOT_SOUND) {
-                out.append(Refusals.text(made.get(i), set, results.get(i)));
-            }
+    /** Figures of another command, or what a recording, which is no text, says of each job. */
+    private Measurement measurement() throws IOException {
+        return Files.isDirectory(measuredFile) || isZip(measuredFile)
+            ? TraceMeasurement.of(TraceBuilder.read(Source.open(measuredFile)), measuredFile.toString())
+            : Measurement.read(measuredFile);
+    }
+
+    private static boolean isZip(final Path path) throws IOException {
+        if (!Files.isRegularFile(path)) {
+            return false;
         }
-        return out.toString();
+        try (InputStream in = Files.newInputStream(path)) {
+            return Arrays.equals(in.readNBytes(ZIP.length), ZIP);
+        }
+    }
+
+    private Provenance provenance(final TaskSet set, final PlatformOrigin read, final boolean certified)
+        throws IOException {
+        PlatformOrigin origin = read;
+        if (origin == null) {   // another format knows no platform
+            origin = new PlatformOrigin(List.of(new Provenance.Constant("cpus", "" + set.platform().cpus(),
+                "option --cpus or the file"), new Provenance.Constant("epsilon",
+                Durations.format(set.platform().gpus().isEmpty() ? 0 : set.platform().gpus().get(0).epsilonNs()),
+                "default of --from, not measured")), null, null);
+        }
+        if (epsilon != null) {
+            origin = origin.with("epsilon", epsilon, "option --epsilon");
+        }
+        final List<Provenance.Input> files = new ArrayList<>();
+        files.add(input("task set", file, ""));
+        if (origin.profile() != null) {
+            files.add(input("profile", origin.profile(), origin.measurement(Instant.now())));
+        }
+        if (measuredFile != null) {
+            files.add(input("measurement", measuredFile, ""));
+        }
+        if (certificateFile != null && certified) {
+            files.add(input("certificate", certificateFile, ""));
+        }
+        return new Provenance("gpuseg " + Report.VERSION, files, origin.constants());
+    }
+
+    /** What can be read once only, as a pipe, was read for its content. */
+    private static Provenance.Input input(final String role, final Path path, final String remark) throws IOException {
+        return new Provenance.Input(role, path.toString(), Files.isRegularFile(path)
+            ? Provenance.sha256(path) : Provenance.NOT_HASHED, remark);
     }
 
     private boolean certify(final TaskSet set) throws IOException {
@@ -338,18 +388,17 @@ final class AnalyzeCommand implements Callable<Integer> {
             : sound.analysis();
     }
 
-    private String render(final TaskSet set, final List<AnalysisResult> results, final Measurement measured)
-        throws IOException {
+    private String render(final TaskSet set, final List<AnalysisResult> results, final Dossier dossier) {
         if (format.equals("text")) {
-            return ResultWriter.text(set, results, measured);
+            return ResultWriter.text(set, results, dossier);
         }
         if (format.equals("json")) {
-            return ResultWriter.json(set, results);
+            return ResultWriter.json(set, results, dossier);
         }
         final List<String> known = new ArrayList<>(List.of("text", "json"));
         for (final ReportFormat report : ServiceLoader.load(ReportFormat.class)) {
             if (report.name().equals(format)) {
-                return report.render(set, LimitedFile.bytes(file, (int) TaskSetReader.MAX_BYTES), results, measured);
+                return report.render(set, results, dossier);
             }
             known.add(report.name());
         }

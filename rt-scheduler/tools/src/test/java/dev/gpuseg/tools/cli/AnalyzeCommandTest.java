@@ -6,13 +6,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.report.Report;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.tools.rig.StringOutput;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -167,6 +172,121 @@ class AnalyzeCommandTest {
         final StringOutput bad = StringOutput.of("analyze", set.toString(), "--measured", run.toString());
         assertEquals(ExitCode.USAGE, bad.status());
         assertTrue(bad.text().contains("response_ms.max"), bad.text());
+    }
+
+    private static final String CAMERA = """
+        version: 1
+        id: x
+        platform: %s
+        tasks:
+          - {name: camera, cpu: 1, period: 80ms, priority: 5,
+             segments: [{cpu: 1ms}, {gpu: {host: 1ms, device: 5ms}}]}
+        """;
+
+    @Test
+    void shouldSayTheSameVerdictInEveryFormat() throws Exception {
+        final String set = file("camera.yaml", CAMERA.formatted("{cpus: 1, epsilon: 1ms}"));
+        final String run = file("run.json", "{\"mechanism\":\"sim\",\"tasks\":[{\"name\":\"camera\",\"jobs\":9,"
+            + "\"misses\":2,\"response_ms\":{\"p50\":8,\"p99\":90,\"max\":90}}]}");
+        final String broken = "CONTRADICTED BY THE MEASUREMENT: task \"camera\" took 90.0 ms, its bound is 9.0 ms (at "
+            + "least 2 of 9 jobs above their bound, 2 late) (simulated measurement)";
+        final String refused = "NOT schedulable: task \"camera\" can miss its deadline: its bound is at least 87.0 ms, "
+            + "its deadline is 80.0 ms";
+        final String[][] all = {
+            {"every deadline holds, if the hypotheses below hold", "true", "false"},
+            {broken, "false", "true", "--measured", run},
+            {refused, "false", "false", "--epsilon", "40ms"},
+        };
+        for (final String[] one : all) {
+            final List<String> arguments = new ArrayList<>(List.of("analyze", set));
+            arguments.addAll(List.of(one).subList(3, one.length));
+            arguments.addAll(List.of("--format", ""));
+            for (final String format : List.of("text", "report-text", "json", "report-json", "html")) {
+                arguments.set(arguments.size() - 1, format);
+                final StringOutput said = StringOutput.of(arguments.toArray(new String[0]));
+                assertEquals(one[1].equals("true") ? ExitCode.OK : ExitCode.NO, said.status(), said.text());
+                if (format.endsWith("json")) {
+                    final JsonNode verdict = new ObjectMapper().readTree(said.out()).path("verdict");
+                    assertEquals(one[0], verdict.path("sentence").asText());
+                    assertEquals(one[1], verdict.path("holds").asText());
+                    assertEquals(one[2], verdict.path("contradicted").asText());
+                    assertEquals(one[2], verdict.path("simulated").asText());
+                } else if (format.equals("html")) {
+                    assertTrue(said.out().contains("id=\"verdict\">" + one[0].replace("\"", "&quot;") + "</p>"),
+                        said.out());
+                } else {
+                    assertEquals("verdict: " + one[0], said.out().lines().toList().get(1));
+                }
+            }
+        }
+    }
+
+    @Test
+    void shouldShowTheRefusedTasksPartsAndWhatWouldHelpInEveryFormat() throws Exception {
+        final String set = file("camera.yaml", CAMERA.formatted("{cpus: 1, epsilon: 40ms}"));
+        final String text = StringOutput.of("analyze", set).out();
+        assertTrue(text.contains(" >= 87           80        <= -7  own 7 + overhead 80 when it passed the deadline\n"),
+            text);
+        final JsonNode result = new ObjectMapper().readTree(StringOutput.of("analyze", set, "--format", "json").out())
+            .at("/results/gcaps-window-suspend");
+        assertEquals(87_000_000, result.at("/tasks/0/passed_ns").asLong());
+        final String html = StringOutput.of("analyze", set, "--format", "html").out();
+        assertTrue(result.path("why").size() >= 2, result.toString());
+        for (final JsonNode line : result.path("why")) {
+            assertTrue(text.contains("  " + line.asText() + '\n'), text);
+            assertTrue(html.contains("<li>" + line.asText().replace("\"", "&quot;") + "</li>"), html);
+        }
+    }
+
+    @Test
+    void shouldSayWhatAReportIsMadeOf() throws Exception {
+        final String profile = file("board.yaml", "{cpus: 1, epsilon: 1ms, measured: {begun: \"2020-01-01T00:00:00Z\", "
+            + "blocking_ns: {n: 60}}}");
+        final String set = file("camera.yaml", CAMERA.formatted("board"));
+        final String run = file("run.json", "{\"tasks\":[{\"name\":\"camera\",\"jobs\":9,"
+            + "\"response_ms\":{\"max\":8}}]}");
+        final String certificate = directory.resolve("c.json").toString();
+        final StringOutput said = StringOutput.of("analyze", set, "--measured", run, "--certificate", certificate,
+            "--format", "json");
+        assertEquals(ExitCode.OK, said.status(), said.text());
+        final JsonNode from = new ObjectMapper().readTree(said.out()).path("provenance");
+        assertEquals("gpuseg " + Report.VERSION, from.path("tool").asText());
+        final List<String> files = new ArrayList<>();
+        from.path("files").forEach(each -> files.add(each.path("role").asText() + ' ' + each.path("name").asText() + ' '
+            + each.path("sha256").asText()));
+        assertEquals(List.of("task set " + set + ' ' + sha256(set), "profile " + profile + ' ' + sha256(profile),
+            "measurement " + run + ' ' + sha256(run), "certificate " + certificate + ' ' + sha256(certificate)), files);
+        assertTrue(from.at("/files/1/remark").asText().matches("measured 2020-01-01T00:00:00Z \\([0-9]+ days ago\\), n "
+            + ">= 60 for each figure"), from.toString());
+        assertEquals("profile board", from.at("/constants/1/origin").asText());
+        final String text = StringOutput.of("analyze", set, "--epsilon", "2ms").out();
+        assertTrue(text.contains("  epsilon      2ms (option --epsilon)\n") && text.contains(sha256(profile)), text);
+        final String html = StringOutput.of("analyze", set, "--format", "html").out();
+        assertTrue(html.contains("<code>" + sha256(set) + "</code>"), html);
+        assertTrue(html.contains("<code>" + sha256(profile) + "</code>"), html);
+    }
+
+    private static String sha256(final String name) throws Exception {
+        return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(
+            Path.of(name))));
+    }
+
+    @Test
+    void shouldAnalyseWhatCanBeReadOnlyOnce() throws Exception {
+        final Path pipe = directory.resolve("pipe");
+        assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
+        final Thread writer = new Thread(() -> {
+            try {
+                Files.writeString(pipe, CAMERA.formatted("{cpus: 1, epsilon: 1ms}"));
+            } catch (final IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        writer.start();
+        final StringOutput said = StringOutput.of("analyze", pipe.toString(), "--format", "html");
+        writer.join();
+        assertEquals(ExitCode.OK, said.status(), said.text());
+        assertTrue(said.out().contains("not hashed (no regular file)"), said.out());
     }
 
     /** The claim depends on the set, not on the report that prints it. */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.analysis.rta.OutOfModel;
+import dev.gpuseg.daemon.dispatch.Counter;
+import dev.gpuseg.ipc.Abi;
+import dev.gpuseg.ipc.journal.EventKind;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+/** The analysis knows no daemon, so that the names in its list are compared here with those that the daemon has. */
+class OutOfModelTest {
+    private static final Path ROOT = Path.of(System.getProperty("gpuseg.root"));
+    private static final String ALL = Arrays.stream(OutOfModel.values()).map(e -> e.what() + "; " + e.daemon() + "; "
+        + e.seen()).collect(Collectors.joining("\n"));
+
+    private static Set<String> found(final String pattern) {
+        final Set<String> found = new TreeSet<>();
+        final Matcher matcher = Pattern.compile(pattern).matcher(ALL);
+        while (matcher.find()) {
+            found.add(matcher.group());
+        }
+        return found;
+    }
+
+    @Test
+    void shouldNameCountersAndMetricsThatExist() throws Exception {
+        final Set<String> counters = Arrays.stream(Counter.values()).map(Counter::label).collect(Collectors.toSet());
+        final String metrics = Files.readString(ROOT.resolve("rt-scheduler/docs/metrics.md"));
+        final Set<String> named = found("\\b[a-z]+_[a-z_]+\\b");
+        named.add("overruns");
+        assertTrue(ALL.contains("overruns") && named.size() >= 7, named.toString());
+        for (final String name : named) {
+            assertTrue(counters.contains(name) || metrics.contains("`" + name + "` | histogram"), name);
+        }
+    }
+
+    @Test
+    void shouldNameAlertsEventsAndOptionsThatExist() throws Exception {
+        final String alerts = Files.readString(ROOT.resolve("rt-scheduler/daemon/monitoring/gpuseg-alerts.yml"));
+        assertEquals(Set.of("GpusegEnforcementFailed", "GpusegEnforcementSlow"), found("\\bGpuseg\\w+"));
+        for (final String alert : found("\\bGpuseg\\w+")) {
+            assertTrue(alerts.contains("- alert: " + alert + "\n"), alert);
+        }
+        assertEquals(Set.of(EventKind.MECHANISM_ERROR.name()), found("\\b[A-Z]+_[A-Z]+\\b"));
+        final String help = Files.readString(ROOT.resolve("rt-scheduler/daemon/src/main/java/dev/gpuseg/daemon/launch/"
+            + "SiteOptions.java"));
+        assertTrue(help.contains("\"--protect\"") && help.contains("\"--nvidia-scope\"")
+            && help.contains("compute|all"));
+    }
+
+    @Test
+    void shouldNameTheSizesOfTheTables() throws Exception {
+        assertEquals(256, Abi.HELD_MAX);
+        assertTrue(OutOfModel.NUMBERS.what().contains("the 257th"));
+        assertTrue(Files.readString(ROOT.resolve("rt-scheduler/daemon/src/main/java/dev/gpuseg/daemon/process/"
+            + "Daemon.java")).contains("CONTEXTS_MAX = 1024;") && OutOfModel.NUMBERS.what().contains("1,024"));
+        assertTrue(Files.readString(ROOT.resolve("rt-scheduler/daemon/src/main/java/dev/gpuseg/daemon/enforce/"
+            + "AppliedState.java")).contains("\"held file is full: "), "the text of the event");
+    }
+}
