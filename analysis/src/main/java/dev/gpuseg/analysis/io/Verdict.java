@@ -53,12 +53,16 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
         final String simulated = !constants && !measurement ? "" : " (simulated " + (constants ? "constants" : "")
             + (constants && measurement ? " and " : "") + (measurement ? "measurement" : "") + ")";
         Verdict worst = null;
+        String by = "";
+        int sound = 0;
         for (final AnalysisResult result : results) {
             final Soundness soundness = Soundness.of(Analyses.describe(result.analysis()), set);
             if (soundness.verdict() != Soundness.Verdict.NOT_SOUND) {
                 final Verdict one = of(set, result, soundness, measured);
+                sound++;
                 if (worst == null || one.kind.compareTo(worst.kind) > 0) {
-                    worst = results.size() == 1 ? one : one.with(" [" + result.analysis() + "]");
+                    worst = one;
+                    by = result.analysis();
                 }
             }
         }
@@ -68,7 +72,10 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
                 + Soundness.of(Analyses.describe(results.get(0).analysis()), set).text())
                 + also(results.size() > 1 ? "" : broken(set, results.get(0), measured)), false, false);
         }
-        return new Verdict(worst.kind, worst.sentence + simulated, worst.contradicted, constants || measurement);
+        final String which = results.size() == 1 || sound == 0 ? "" : " [" + (worst.holds()
+            ? sound + " sound of " + results.size() + " analyses" : by) + "]";
+        return new Verdict(worst.kind, worst.sentence + which + simulated, worst.contradicted, constants
+            || measurement);
     }
 
     private static Verdict of(final TaskSet set, final AnalysisResult result, final Soundness soundness,
@@ -173,10 +180,6 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
         final boolean differ = time.compareTo(limit) > 0;
         return (differ ? time.toPlainString() : Durations.milliseconds(longNs)) + " ms, its " + what + " is "
             + (differ ? limit.toPlainString() : Durations.milliseconds(limitNs)) + " ms";
-    }
-
-    private Verdict with(final String suffix) {
-        return new Verdict(kind, sentence + suffix, contradicted, simulated);
     }
 
     /** Whether every deadline is proven and nothing measured contradicts it. */

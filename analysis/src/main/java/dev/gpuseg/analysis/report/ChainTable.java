@@ -31,8 +31,9 @@ final class ChainTable {
             cell(out, "reaction-limit", limit(chain.reaction()));
             cell(out, "age", chain.age().boundNs());
             cell(out, "age-limit", limit(chain.age()));
-            out.append("<td>").append(chain.schedulable() ? "<span class=\"badge yes\">\u2713 holds</span>"
-                : "<span class=\"badge no\">\u2717 may miss</span>").append("</td></tr>\n");
+            out.append("<td>").append(!chain.schedulable() ? "<span class=\"badge no\">\u2717 may miss</span>"
+                : soundness.verdict() == Soundness.Verdict.NOT_SOUND ? "<span class=\"badge open\">no proof</span>"
+                    : "<span class=\"badge yes\">\u2713 holds</span>").append("</td></tr>\n");
             for (final ChainResult.Step step : chain.steps()) {
                 out.append("<tr><td></td><td>").append(escape(step.task())).append("</td><td>").append(step.edge())
                     .append("</td>");

@@ -106,15 +106,10 @@ public final class HtmlReport {
             + "<th>Summary</th></tr></thead><tbody>\n");
         for (final Report.Section section : report.sections()) {
             out.append("<tr><td><a href=\"#").append(section.analysis().name()).append("\">")
-                .append(section.analysis().name()).append("</a></td><td>").append(badge(section.result().schedulable()))
+                .append(section.analysis().name()).append("</a></td><td>").append(badge(report, section))
                 .append("</td><td>").append(escape(section.analysis().summary())).append("</td></tr>\n");
         }
         out.append("</tbody></table>\n</section>\n");
-    }
-
-    private static String badge(final boolean yes) {
-        return yes ? "<span class=\"badge yes\">\u2713 holds</span>" : "<span class=\"badge no\">\u2717 may "
-            + "miss</span>";
     }
 
     /** Green is for what is proven and not refuted. */

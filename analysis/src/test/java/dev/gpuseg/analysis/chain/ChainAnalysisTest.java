@@ -210,6 +210,7 @@ class ChainAnalysisTest {
         }
         final Report report = Report.create(set, new byte[0], List.of(spins));
         assertTrue(HtmlReport.render(report).contains(expected), "HTML");
+        assertTrue(spins.schedulable() && !HtmlReport.render(report).contains("badge yes"), "nothing is proven");
         assertTrue(TextReport.render(report).contains(expected), "text report");
         final AnalysisResult boost = Analyses.get("gcaps-boost-suspend").analyse(set);
         assertTrue(ResultWriter.text(set, List.of(boost)).contains("chains [sound for this scheduler with policy fp at "

@@ -119,7 +119,7 @@ class VerdictTest {
 
     @Test
     void shouldLetTheWorstOfTheSoundAnalysesDecide() throws IOException {
-        assertEquals(HOLDS + " [gcaps-window-suspend]", of(set("", "80ms"), null, "gcaps-suspend",
+        assertEquals(HOLDS + " [1 sound of 2 analyses]", of(set("", "80ms"), null, "gcaps-suspend",
             "gcaps-window-suspend").sentence());
         final TaskSet set = new TaskSetReader().readText("""
             id: x

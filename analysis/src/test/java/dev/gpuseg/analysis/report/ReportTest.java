@@ -164,6 +164,11 @@ class ReportTest {
         assertTrue(html.contains("class=\"verdict open long\" id=\"verdict\">no proof: gcaps-suspend is not "
             + "sound"), html);
         assertFalse(html.contains("badge yes") || html.contains("\u2713"), html);
+        final String two = HtmlReport.render(report(robot(), "gcaps-suspend", "gcaps-window-suspend"));
+        assertTrue(two.contains("#gcaps-suspend\">gcaps-suspend</a></td><td><span class=\"badge open\">accepts, "
+            + "no proof<"), two);
+        assertTrue(two.contains("#gcaps-window-suspend\">gcaps-window-suspend</a></td><td><span class=\"badge yes\">"),
+            two);
     }
 
     @Test
