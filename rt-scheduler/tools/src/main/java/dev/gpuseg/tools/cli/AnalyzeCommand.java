@@ -254,6 +254,9 @@ final class AnalyzeCommand implements Callable<Integer> {
         if (origin.profile() != null) {
             files.add(input("profile", origin.profile(), origin.measurement(Instant.now())));
         }
+        if (policyFile != null) {
+            files.add(input("policy", policyFile, ""));
+        }
         if (measuredFile != null) {
             files.add(input("measurement", measuredFile, ""));
         }

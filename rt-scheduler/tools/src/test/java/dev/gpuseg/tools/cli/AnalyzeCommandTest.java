@@ -382,6 +382,7 @@ class AnalyzeCommandTest {
         final String policy = file("policy.yaml", PARTITIONS.formatted("fp", "20ms", "a"));
         assertEquals(0, run(set, "--policy-file", policy), err::toString);
         assertTrue(out.toString().contains("partition-fp-suspend: schedulable"), out.toString());
+        assertTrue(out.toString().contains("  policy       " + policy + " sha256 "), out.toString());
         assertEquals(0, run(set, "--policy-file", file("edf.yaml", PARTITIONS.formatted("edf", "20ms", "a")),
             "--format", "json"), err::toString);
         assertTrue(out.toString().contains("\"partition-edf-fp-suspend\""), out.toString());
