@@ -44,6 +44,7 @@ import dev.gpuseg.tools.trace.TraceMeasurement;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;

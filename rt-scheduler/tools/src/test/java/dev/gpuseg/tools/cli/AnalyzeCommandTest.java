@@ -185,7 +185,7 @@ class AnalyzeCommandTest {
 
     @Test
     void shouldSayTheSameVerdictInEveryFormat() throws Exception {
-        final String set = file("camera.yaml", CAMERA.formatted("{cpus: 1, epsilon: 1ms}"));
+        final String set = file("camera.yaml", CAMERA.formatted("{cpus: 1, epsilon: 1ms, clock: 1, newcomers: none}"));
         final String run = file("run.json", "{\"mechanism\":\"sim\",\"tasks\":[{\"name\":\"camera\",\"jobs\":9,"
             + "\"misses\":2,\"response_ms\":{\"p50\":8,\"p99\":90,\"max\":90}}]}");
         final String broken = "CONTRADICTED BY THE MEASUREMENT: task \"camera\" took 90.0 ms, its bound is 9.0 ms (at "
