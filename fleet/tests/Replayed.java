@@ -4,6 +4,7 @@ import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.tools.demo.Workload;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.MemoryDirectory;
 import dev.gpuseg.tools.process.SimulatedMachine;
 import dev.gpuseg.tools.trace.RecordedTask;
@@ -112,7 +113,10 @@ final class Replayed {
             this.name = name;
             machine.directory().create();
             machine.startGpu(workload.gpuOptions());
-            machine.startDaemon("--policy", "fp", "--no-warm-up", "--journal", kept.resolve("journal").toString());
+            final List<String> options = new ArrayList<>(List.of("--policy", "fp", "--journal",
+                kept.resolve("journal").toString()));
+            options.addAll(DaemonSettings.write(kept.resolve("settings.yaml"), "warm-up: false"));
+            machine.startDaemon(List.of(), options);
         }
 
         /** Starts the tasks, follows the journal while they run, and ends them. */

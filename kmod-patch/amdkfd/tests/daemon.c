@@ -32,6 +32,7 @@
 #include "fake_amdgpu.h"
 
 #define RUN_DIR "/run/gpuseg"
+#define SETTINGS "/settings.yaml"
 #define KFD "/amd/sys/class/kfd/kfd"
 /* Of a bounded wait: an emulated machine on a busy host takes minutes to start a JVM. */
 #define LIMIT_S 300
@@ -277,12 +278,18 @@ static pid_t start_daemon(void)
 	double until = now_s() + LIMIT_S;
 	int fd = open("/java.args", O_RDONLY | O_CLOEXEC), n = 0;
 	ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	FILE *settings;
 	pid_t pid;
 	char *at;
 
 	if (fd >= 0)
 		close(fd);
 	text[size > 0 ? size : 0] = 0;
+	settings = fopen(SETTINGS, "w");
+	if (!settings || fputs("warm-up: false\n", settings) < 0 || fclose(settings)) {
+		printf("# %s cannot be written: %m\n", SETTINGS);
+		return -1;
+	}
 	for (at = strtok(text, "\n"); at && n < 240; at = strtok(NULL, "\n"))
 		argv[n++] = at;
 	argv[n++] = "run";
@@ -292,7 +299,8 @@ static pid_t start_daemon(void)
 	argv[n++] = "amd";
 	argv[n++] = "--policy";
 	argv[n++] = "fp";
-	argv[n++] = "--no-warm-up";
+	argv[n++] = "--config";
+	argv[n++] = SETTINGS;
 	argv[n] = NULL;
 	unlink(RUN_DIR "/gpuseg.sock");
 	pid = start(argv, "/daemon.out");

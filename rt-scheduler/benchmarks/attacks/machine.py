@@ -77,13 +77,15 @@ class Machine:
         limits = self.work / "limits.d"
         limits.mkdir()
         (limits / "attacks.conf").write_text(LIMITS)
+        settings = self.work / "settings.yaml"
+        settings.write_text(f"limits: {limits}\n")
         self.until(self.child([NATIVE / "gpuseg-vgpu", "--dir", self.directory, "--disable-cost", "100us", "--enable-cost",
                                "100us", "--switch-cost", "20us", "--scheduling", f"fifo:{VGPU_PRIORITY}"]), "ready")
         options, environment = self.stand_in() if self.mechanism == "nvidia" else ([], {})
         java = self.java()
         self.daemon = self.child(
             [*java[:1], *options, *java[1:], "dev.gpuseg.daemon.launch.DaemonMain", "run", "--dir", self.directory,
-             "--mechanism", self.mechanism, "--policy", "fp", "--limits", limits, "--priority", DAEMON_PRIORITY], environment)
+             "--mechanism", self.mechanism, "--policy", "fp", "--config", settings, "--priority", DAEMON_PRIORITY], environment)
         self.until(self.daemon, "daemon ready")
         self.task_client = self.compile("task_client", "-D_GNU_SOURCE", TASK_CLIENT, LIBRARY / "build/libgpuseg.a")
         self.hostile = shutil.copy(NATIVE / "gpuseg-hostile", self.work)

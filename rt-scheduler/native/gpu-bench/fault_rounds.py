@@ -93,8 +93,11 @@ def undisturbed(others):
 
 
 def start_daemon(args, directory):
+    settings = directory + ".yaml"
+    with open(settings, "w") as file:
+        file.write("warm-up: false\n")
     process = subprocess.Popen(
-        args.gpuseg.split() + ["run", "--dir", directory, "--mechanism", "nvidia", "--policy", "fp", "--no-warm-up"]
+        args.gpuseg.split() + ["run", "--dir", directory, "--mechanism", "nvidia", "--policy", "fp", "--config", settings]
         + args.daemon_options.split(),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for line in process.stdout:

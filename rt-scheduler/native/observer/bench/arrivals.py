@@ -3,7 +3,7 @@
 """How soon a process that never registered is disabled, and what following such processes costs the daemon.
 
 One real-time segment is open all the time. Processes come and go at a fixed rate; each makes a context, works, and is
-killed. This is repeated with `--observer off` (scanning) and `--observer on`, in turn, and the figures stand side by side:
+killed. This is repeated with `observer: off` (scanning) and `observer: on`, in turn, and the figures stand side by side:
 
   delay_ms   from the moment a channel (stand-in) or the context (CUDA) exists until it is disabled
   start_to_disabled_ms  from the moment before a process was forked until it was disabled for the first time. The program is
@@ -152,8 +152,11 @@ class Rig:
             environment["GPUSEG_JAVA_OPTS"] = " ".join("'" + o + "'" if " " in o else o for o in options)
         elif options:
             words[1:1] = options
-        command = words + ["run", "--dir", self.directory, "--mechanism", "nvidia", "--policy", "fp", "--observer", observer,
-                           "--no-watchdog", "--priority", str(self.arguments.realtime)] + shlex.split(self.arguments.daemon_options)
+        settings = os.path.join(self.work, "settings.yaml")
+        with open(settings, "w") as file:
+            file.write(f"observer: {observer}\nno-watchdog: true\n")
+        command = words + ["run", "--dir", self.directory, "--mechanism", "nvidia", "--policy", "fp", "--config", settings,
+                           "--priority", str(self.arguments.realtime)] + shlex.split(self.arguments.daemon_options)
         child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=None, text=True)
         self.children.append(child)
         for line in child.stdout:

@@ -181,7 +181,7 @@ public final class Hypotheses {
             if (!task.bestEffort() && (analysis.mode() == WaitMode.SUSPEND && usesGpu(task) || task.blockingNs() > 0)) {
                 return new Finding(Hypothesis.E2, Status.FAILS, "the thread of task \"" + task.name() + "\" sleeps "
                     + "within its jobs, and SCHED_DEADLINE postpones the deadline of a thread that wakes; order the "
-                    + "cores by priority (edf-fp-suspend, --core-order fp)");
+                    + "cores by priority (edf-fp-suspend, core-order: fp)");
             }
         }
         return ensure(Hypothesis.E2);

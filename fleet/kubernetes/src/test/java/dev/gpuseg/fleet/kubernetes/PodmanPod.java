@@ -68,6 +68,9 @@ final class PodmanPod {
             if (config.at("/metadata/name").asText().equals("gpuseg-namespaces")) {
                 ((ObjectNode) config.path("data")).put("namespaces.yaml",
                     Files.readString(pod.work.resolve("namespaces.yaml")));
+            } else if (!"sim".equals(arguments[2])) {
+                final ObjectNode data = (ObjectNode) config.path("data");
+                data.put("gpuseg.yaml", data.path("gpuseg.yaml").asText() + "no-watchdog: true\n");
             }
             System.out.println("---\n" + JSON.writeValueAsString(config));
         }
@@ -155,7 +158,7 @@ final class PodmanPod {
         }
         volume("programs", programs);
         final ObjectNode daemon = container(spec, "daemon");
-        ((ArrayNode) daemon.path("args")).insert(1, "nvidia").insert(1, "--mechanism").insert(1, "--no-watchdog");
+        ((ArrayNode) daemon.path("args")).insert(1, "nvidia").insert(1, "--mechanism");
         ((ArrayNode) daemon.path("volumeMounts")).addObject().put(NAME, "programs").put("mountPath", "/programs");
         final ArrayNode environment = daemon.putArray("env");
         environment.addObject().put(NAME, "GPUSEG_RM_STANDIN").put("value", "/run/gpuseg/rm.sock");

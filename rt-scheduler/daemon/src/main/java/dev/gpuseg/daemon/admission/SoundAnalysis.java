@@ -53,7 +53,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         }
         if (cores == CoreOrder.EDF && mode == WaitMode.SUSPEND) {
             return none("SCHED_DEADLINE postpones the deadline of a thread that wakes, so cores by deadline have no "
-                + "sound analysis for threads that suspend; use --core-order fp");
+                + "sound analysis for threads that suspend; use core-order: fp");
         }
         if (policy.timetable().isPresent()) {
             return inWindows(policy.timetable().get(), level, mode, cores);
@@ -122,11 +122,11 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         if (byDeadline && wanted.cores() == Cores.PRIORITY && wanted.waiting() == Waiting.BUSY) {
             return "threads that spin (mode: busy) under deadlines on the GPU and fixed priorities on the cores can "
                 + "deadlock: a thread spins for the GPU on the core that the GPU's holder needs; use mode: suspend, "
-                + "policy fp, or SCHED_DEADLINE threads with --core-order edf";
+                + "policy fp, or SCHED_DEADLINE threads with core-order: edf";
         }
         return "cores by " + wanted.cores().name().toLowerCase(Locale.ROOT) + " and threads that "
             + (wanted.waiting() == Waiting.BUSY ? "spin" : "suspend") + " have no sound analysis under policy "
-            + policy.name() + "; use --core-order fp" + (byDeadline ? "" : ", or policy edf");
+            + policy.name() + "; use core-order: fp" + (byDeadline ? "" : ", or policy edf");
     }
 
     private static SoundAnalysis inWindows(final TimePartitions table, final int level, final WaitMode mode,
@@ -159,7 +159,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             return none("threads that spin (mode: busy) at a boost keep their cores while others have the GPU, for "
                 + "which there is no sound analysis; use mode: suspend, or open the task without a boost");
         }
-        return none("a boost inside windows has a sound analysis under policy fp or edf with --core-order fp and a "
+        return none("a boost inside windows has a sound analysis under policy fp or edf with core-order: fp and a "
             + "mechanism of level 3 only (" + INTERRUPTING + "); open the task without one");
     }
 

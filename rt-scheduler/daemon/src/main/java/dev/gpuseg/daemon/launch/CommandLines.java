@@ -8,6 +8,7 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.math.BigInteger;
 import java.nio.file.FileSystemException;
+import java.util.Optional;
 import picocli.CommandLine;
 
 /**
@@ -32,7 +33,9 @@ public final class CommandLines {
         });
         line.setParameterExceptionHandler((error, arguments) -> {
             final PrintWriter err = error.getCommandLine().getErr();
-            err.println("gpuseg: " + error.getMessage());
+            err.println("gpuseg: " + (error instanceof CommandLine.UnmatchedArgumentException unknown
+                ? unknown.getUnmatched().stream().map(SettingKeys::advice).flatMap(Optional::stream).findFirst()
+                    .orElse(error.getMessage()) : error.getMessage()));
             err.println("See: " + error.getCommandLine().getCommandSpec().qualifiedName(" ") + " --help");
             return ExitCode.USAGE;
         });

@@ -20,7 +20,7 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** The settings file of the daemon: is it right, and what would the daemon run with. */
-@Command(name = "config", mixinStandardHelpOptions = true,
+@Command(name = "config", mixinStandardHelpOptions = true, modelTransformer = SettingKeys.Help.class,
     description = "Check or show the settings file of `gpuseg run`.")
 public final class ConfigCommand implements Runnable {
     @Spec

@@ -29,10 +29,18 @@ public final class PolicyHelp implements IModelTransformer, Iterable<String> {
         return spec;
     }
 
-    /** Lists mechanisms and policies, without the parameters of the latter: they go into a policy file. */
-    static final class WithMechanisms implements IModelTransformer {
+    /**
+     * For {@code run}: its options in groups, then mechanisms and policies, without the parameters of the latter: they
+     * go into a policy file.
+     */
+    static final class OfRun implements IModelTransformer {
         @Override
         public CommandSpec transform(final CommandSpec spec) {
+            new HelpGroups().with("Everyday", "--mechanism", "--virtual-gpu", "--gpus", "--policy", "--policy-file",
+                "--policy-jar", "--dir", "--config", "--metrics", "--journal")
+                .with("Latency", "--cpu", "--priority", "--idle", "--lock-memory", "--anticipate")
+                .with("Admission and rights", "--admission", "--taskset", "--platform", "--unmanaged", "--cgroup-rules")
+                .ofOptions(spec);
             append(new MechanismHelp().transform(spec), lines(false));
             return spec;
         }

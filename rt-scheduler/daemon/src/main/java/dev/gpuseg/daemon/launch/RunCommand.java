@@ -5,9 +5,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.io.Node;
 import dev.gpuseg.command.DirectoryOption;
-import dev.gpuseg.command.DurationConverter;
 import dev.gpuseg.command.ExitCode;
-import dev.gpuseg.command.SizeConverter;
 import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
@@ -25,9 +23,7 @@ import dev.gpuseg.daemon.process.DaemonConfig;
 import dev.gpuseg.daemon.process.SiteRules;
 import dev.gpuseg.daemon.process.StartUpException;
 import dev.gpuseg.daemon.process.Supervision;
-import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
-import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.platform.CpuSet;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.NotifySocket;
@@ -39,7 +35,6 @@ import dev.gpuseg.mechanisms.MechanismDescription;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -55,7 +50,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /** The daemon, in the foreground. */
-@Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.WithMechanisms.class,
+@Command(name = "run", mixinStandardHelpOptions = true, modelTransformer = PolicyHelp.OfRun.class,
     description = "Run the daemon in the foreground until SIGTERM, SIGINT or `gpuseg stop`.")
 public final class RunCommand implements Callable<Integer> {
     /**
@@ -78,8 +73,8 @@ public final class RunCommand implements Callable<Integer> {
 
     @Option(names = RunSettings.FILE_OPTION, paramLabel = "FILE",
         description = "Read settings from this YAML file. Every other option of this command is a key, without its "
-            + "dashes; the command line takes precedence (default: /etc/gpuseg/gpuseg.yaml where gpuseg is "
-            + "installed). See `gpuseg config`.")
+            + "dashes, and there are further keys: see `gpuseg config --help`. The command line takes precedence "
+            + "(default: /etc/gpuseg/gpuseg.yaml where gpuseg is installed).")
     private Path settings;
 
     @Option(names = "--policy", paramLabel = "NAME", completionCandidates = PolicyHelp.class,
@@ -105,11 +100,6 @@ public final class RunCommand implements Callable<Integer> {
             + "running work is interrupted (default: ${DEFAULT-VALUE}).")
     private String mechanism;
 
-    @Option(names = "--hold-launches", negatable = true, defaultValue = "false", fallbackValue = "true",
-        description = "Hold launches of best-effort programs under `gpuseg exec` besides, where the mechanism disables "
-            + "work by itself (levels 2 and 3). Mechanism launch always does (default: ${DEFAULT-VALUE}).")
-    private boolean holdLaunches;
-
     @Option(names = "--virtual-gpu",
         description = "Start a virtual GPU (gpuseg-vgpu) in the runtime directory unless one runs there, and use "
             + "mechanism sim. It ends with the daemon. All results are simulated.")
@@ -124,44 +114,14 @@ public final class RunCommand implements Callable<Integer> {
             + "then sleeps, sleep sleeps at once (default: ${DEFAULT-VALUE}).")
     private String idle;
 
-    @Option(names = "--optimistic", negatable = true, defaultValue = "true", fallbackValue = "true",
-        description = "Let a begin return without waiting if no running segment can outrank its task (default: true).")
-    private boolean optimistic;
-
     @Option(names = "--anticipate", paramLabel = "off|declared|learned",
         description = "Disable lower work shortly before a real-time task is expected to begin: declared does so for "
             + "tasks that declare a period, learned also for those whose begins show one (default: declared).")
     private String anticipate;
 
-    @Option(names = "--anticipation-budget", paramLabel = "PERCENT",
-        description = "Share of its time for which best-effort work may stand still because lower work was disabled "
-            + "too early or in vain, 0..100. Tasks of higher rank come first (default: 5).")
-    private Integer anticipationBudget;
-
     @Option(names = "--journal", paramLabel = "DIR",
         description = "Directory of the journal (default: journal in the runtime directory).")
     private Path journal;
-
-    @Option(names = "--journal-size", paramLabel = "SIZE", converter = SizeConverter.class, defaultValue = "256MiB",
-        description = "Maximum size of the journal; the oldest quarter is deleted when it is reached (default: "
-            + "${DEFAULT-VALUE}).")
-    private long journalBytes;
-
-    @Option(names = "--queue-size", paramLabel = "SIZE", converter = SizeConverter.class, defaultValue = "1MiB",
-        description = "Size of one cycle of each client's queue, a power of two, 256KiB..256MiB. A client that writes "
-            + "more while the daemon is held up loses records (default: ${DEFAULT-VALUE}).")
-    private long queueBytes;
-
-    @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,
-        defaultValue = "100ms",
-        description = "No context stays disabled for longer than this after the daemon died or hung, 40ms..10s. The "
-            + "watchdog enables all contexts when the daemon's heartbeat is nine tenths of this old (default: "
-            + "${DEFAULT-VALUE}).")
-    private Duration watchdogPeriod;
-
-    @Option(names = "--no-watchdog",
-        description = "Start no watchdog. A dead daemon can then leave applications frozen.")
-    private boolean noWatchdog;
 
     @Option(names = "--cpu", paramLabel = "N", defaultValue = "-1",
         description = "Pin the dispatcher to this CPU (default: any).")
@@ -180,10 +140,6 @@ public final class RunCommand implements Callable<Integer> {
             + "only a warning.")
     private Boolean lockMemory;
 
-    @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
-        description = "Compile the hot path with synthetic records before clients are accepted (default: true).")
-    private boolean warmUp;
-
     @Option(names = "--metrics", paramLabel = "127.0.0.1:PORT",
         description = "Serve metrics for Prometheus at /metrics on this port of 127.0.0.1, where every local user can "
             + "read them. Port 0 takes any free port (default: no metrics).")
@@ -192,6 +148,7 @@ public final class RunCommand implements Callable<Integer> {
     @Mixin
     private SiteOptions site;
 
+    private final SettingKeys keys = SettingKeys.defaults();
     private final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey;
 
     /** On this machine. */
@@ -272,7 +229,8 @@ public final class RunCommand implements Callable<Integer> {
             lockMemory();
             daemon = Daemon.start(config, metricsAt, () -> spec.commandLine().getErr().println("gpuseg: starting in "
                 + config.directory().root()
-                + ", warming up (some seconds; --no-warm-up starts at once, with slow first segments)"));
+                + (keys.warmUp() ? ", warming up (some seconds; warm-up: false in the settings file starts at once, with "
+                    + "slow first segments)" : "")));
         } catch (final StartUpException e) {
             notify.close();
             throw e;
@@ -373,8 +331,13 @@ public final class RunCommand implements Callable<Integer> {
         if (file == null) {
             return AppliedSettings.NONE;
         }
-        final RunSettings keys = new RunSettings();
-        return keys.apply(spec, ConfigFile.read(file, keys));
+        final RunSettings known = new RunSettings();
+        return apply(known, ConfigFile.read(file, known));
+    }
+
+    /** Takes over what a file says, where the command line says nothing. */
+    AppliedSettings apply(final RunSettings known, final ConfigFile file) {
+        return known.apply(List.of(spec, keys.spec()), file);
     }
 
     /** Null, with a problem noted, if the jar is refused. */
@@ -391,31 +354,20 @@ public final class RunCommand implements Callable<Integer> {
         if (cpu != -1 && !CpuSet.exists(cpu)) {
             problems.add("--cpu", "--cpu is " + cpu + "; this machine has no such CPU, see `lscpu -e`");
         }
-        if (watchdogPeriod.toMillis() < 40 || watchdogPeriod.toMillis() > 10_000) {
-            problems.add("--watchdog-period", "--watchdog-period is " + watchdogPeriod.toMillis()
-                + "ms; use 40ms..10s (the heartbeat may be 20 ms old)");
-        }
-        if (queueBytes < ClientQueue.BYTES_MIN || queueBytes > ClientQueue.BYTES_MAX
-            || Long.bitCount(queueBytes) != 1) {
-            problems.add("--queue-size", "--queue-size is " + queueBytes
-                + " bytes; use a power of two of 256KiB..256MiB");
-        }
-        if (journalBytes < JournalAgent.BYTES_MIN) {
-            problems.add("--journal-size", "--journal-size is " + journalBytes + " bytes; use at least 1MiB");
-        }
+        keys.check(problems);
         final IdleMode whenIdle = problems.in("--idle",
             () -> IdleMode.named(idle).ofDispatcher(Runtime.getRuntime().availableProcessors()));
-        final SiteRules rules = site.rules(problems);
+        final SiteRules rules = site.rules(keys, problems);
         final RuntimeDirectory where = problems.in("--dir", () -> directory(directory.resolve()));
         final Path events = journal == null ? where == null ? null : where.journal()
             : problems.in("--journal", () -> directory("--journal", journal.toAbsolutePath()));
         final MechanismDescription chosen = mechanism(where, problems);
         final PolicySettings shares = policies == null ? null : shares(policies.reader(), problems);
         final Policy decides = shares == null || chosen == null ? null : decides(policies, shares, chosen, problems);
-        return !problems.none() ? null : new DaemonConfig(where, decides, chosen.name(), gpus, whenIdle, optimistic,
-            events, journalBytes, noWatchdog ? 0 : (int) watchdogPeriod.toMillis(), cpu, priority, (int) queueBytes,
-            warmUp ? DaemonConfig.WARM_UP_RECORDS : 0, rules).withSettings(shares).withPolicies(policies)
-            .withHeldLaunches(holdLaunches);
+        return !problems.none() ? null : new DaemonConfig(where, decides, chosen.name(), gpus, whenIdle,
+            keys.optimistic(), events, keys.journalBytes(), keys.watchdogPeriodMs(), cpu, priority, keys.queueBytes(),
+            keys.warmUp() ? DaemonConfig.WARM_UP_RECORDS : 0, rules).withSettings(shares).withPolicies(policies)
+            .withHeldLaunches(keys.holdLaunches());
     }
 
     private static RuntimeDirectory directory(final RuntimeDirectory where) {
@@ -484,8 +436,9 @@ public final class RunCommand implements Callable<Integer> {
         if (anticipate != null && problems.in("--anticipate", () -> Anticipate.named(anticipate)) != null) {
             options.put("anticipate", anticipate);
         }
-        if (anticipationBudget != null && problems.isIn("--anticipation-budget", anticipationBudget, 0, 100)) {
-            options.put("anticipation_budget", anticipationBudget.intValue());
+        final Integer budget = keys.anticipationBudget(problems);
+        if (budget != null) {
+            options.put("anticipation_budget", budget.intValue());
         }
         if (policyFile == null && options.isEmpty()) {
             return PolicySettings.NONE;

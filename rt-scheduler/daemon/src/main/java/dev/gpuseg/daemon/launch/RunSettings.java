@@ -28,8 +28,9 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.TypeConversionException;
 
 /**
- * The options of {@code gpuseg run} as keys of the settings file. There is no second list: whatever option the command
- * has is a key, and values are converted and checked by the command's own code. An option on the command line wins.
+ * The keys of the settings file: the options of {@code gpuseg run}, and the {@link SettingKeys}. There is no second
+ * list: whatever option the command has is a key, and values are converted and checked by the command's own code. An
+ * option on the command line wins.
  */
 public final class RunSettings implements ConfigKeys {
     /** The option that names the file; it cannot be a key of it. */
@@ -39,28 +40,34 @@ public final class RunSettings implements ConfigKeys {
     /** picocli's words for a field without initial value, an empty list and an empty mapping. */
     private static final List<String> NO_VALUE = List.of("null", "[]", "{}");
 
-    private final SortedMap<String, OptionSpec> options = new TreeMap<>();
+    /** A key and the model that converts its value. */
+    private record Key(CommandSpec from, OptionSpec option) {
+    }
+
+    private final SortedMap<String, Key> all = new TreeMap<>();
     private final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey;
 
-    /** The options of {@code gpuseg run} as it stands. */
+    /** The keys as they stand. */
     public RunSettings() {
         this(MechanismCatalog::survey);
     }
 
     RunSettings(final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey) {
-        this(new CommandLine(new RunCommand()).getCommandSpec(), survey);
+        this(List.of(new CommandLine(new RunCommand()).getCommandSpec(), SettingKeys.defaults().spec()), survey);
     }
 
     public RunSettings(final CommandSpec run) {
-        this(run, MechanismCatalog::survey);
+        this(List.of(run), MechanismCatalog::survey);
     }
 
-    private RunSettings(final CommandSpec run,
+    private RunSettings(final List<CommandSpec> models,
         final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey) {
         this.survey = survey;
-        for (final OptionSpec option : run.options()) {
-            if (!option.usageHelp() && !option.versionHelp() && !option.longestName().equals(FILE_OPTION)) {
-                options.put(option.longestName().replaceFirst("^-+", ""), option);
+        for (final CommandSpec model : models) {
+            for (final OptionSpec option : model.options()) {
+                if (!option.usageHelp() && !option.versionHelp() && !option.longestName().equals(FILE_OPTION)) {
+                    all.put(option.longestName().replaceFirst("^-+", ""), new Key(model, option));
+                }
             }
         }
     }
@@ -73,17 +80,27 @@ public final class RunSettings implements ConfigKeys {
 
     @Override
     public SortedSet<String> all() {
-        return new TreeSet<>(options.keySet());
+        return new TreeSet<>(all.keySet());
     }
 
     @Override
     public boolean takesMapping(final String key) {
-        return options.get(key).typeInfo().isMap();
+        return all.get(key).option().typeInfo().isMap();
     }
 
     @Override
     public boolean takesList(final String key) {
-        return options.get(key).isMultiValue();
+        return all.get(key).option().isMultiValue();
+    }
+
+    /**
+     * What a key means.
+     *
+     * @param key one of {@link #all}
+     * @return sentences
+     */
+    public String descriptionOf(final String key) {
+        return String.join(" ", all.get(key).option().description());
     }
 
     /**
@@ -93,7 +110,7 @@ public final class RunSettings implements ConfigKeys {
      * @return null where it depends on other settings or on the machine: the help of `run` says how
      */
     public String defaultOf(final String key) {
-        final OptionSpec option = options.get(key);
+        final OptionSpec option = all.get(key).option();
         final String value = option.defaultValueString();
         if (value != null && !NO_VALUE.contains(value)) {
             return value;
@@ -112,7 +129,7 @@ public final class RunSettings implements ConfigKeys {
         final RunCommand run = new RunCommand(survey);
         final CommandLine line = new CommandLine(run);
         line.parseArgs();
-        final AppliedSettings applied = apply(line.getCommandSpec(), file);
+        final AppliedSettings applied = run.apply(this, file);
         final List<ConfigProblem> problems = new ArrayList<>(applied.problems());
         for (final StartUpException refused : run.check()) {
             problems.add(applied.place(refused)
@@ -125,21 +142,22 @@ public final class RunSettings implements ConfigKeys {
     /**
      * Gives a command that has been parsed the values of a file, where its command line says nothing.
      *
-     * @param run  the spec of the command whose options are to be set
-     * @param file what was read
+     * @param models the options of the command and its further keys, which are to be set
+     * @param file   what was read
      * @return which values hold now, and which are none
      */
-    AppliedSettings apply(final CommandSpec run, final ConfigFile file) {
-        final CommandLine converter = CommandLines.readingNumbers(new CommandLine(new RunCommand()));
+    AppliedSettings apply(final List<CommandSpec> models, final ConfigFile file) {
         final Map<String, ConfigEntry> used = new LinkedHashMap<>();
         final List<ConfigProblem> problems = new ArrayList<>(file.problems());
         for (final ConfigEntry entry : file.entries()) {
-            final OptionSpec own = run.findOption(options.get(entry.key()).longestName());
+            final String name = all.get(entry.key()).option().longestName();
+            final CommandSpec model = models.stream().filter(m -> m.findOption(name) != null).findFirst().orElseThrow();
+            final OptionSpec own = model.findOption(name);
             try {
-                final Object value = convert(converter, entry);
-                if (!run.commandLine().getParseResult().hasMatchedOption(own)) {
+                final Object value = convert(entry);
+                if (!model.commandLine().getParseResult().hasMatchedOption(own)) {
                     own.setValue(value);
-                    used.put(own.longestName(), entry);
+                    used.put(name, entry);
                 }
             } catch (final ParameterException e) {
                 final String reason = e.getCause() instanceof TypeConversionException ours ? ours.getMessage()
@@ -151,8 +169,10 @@ public final class RunSettings implements ConfigKeys {
     }
 
     /** The value as the option itself takes it. */
-    private Object convert(final CommandLine converter, final ConfigEntry entry) {
-        final OptionSpec option = options.get(entry.key());
+    private Object convert(final ConfigEntry entry) {
+        final Key key = all.get(entry.key());
+        final CommandLine converter = CommandLines.readingNumbers(key.from().commandLine());
+        final OptionSpec option = key.option();
         final List<String> words = new ArrayList<>();
         if (option.arity().max() == 0) {
             if (!entry.text().equals("true") && !entry.text().equals("false")) {

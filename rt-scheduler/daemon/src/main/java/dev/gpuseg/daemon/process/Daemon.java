@@ -201,8 +201,8 @@ public final class Daemon implements AutoCloseable {
                 + "\" drives " + mechanism.gpusMax() + " GPU; use --gpus " + mechanism.gpusMax());
         }
         if (config.site().observer() == ObserverMode.ON && !mechanism.observed()) {
-            throw refused("--observer", "--observer on with --mechanism " + mechanism.name()
-                + ", which does not use it; use --observer auto");
+            throw refused("observer", "observer is on with --mechanism " + mechanism.name()
+                + ", which does not use it; use auto");
         }
         if (proof == AdmissionMode.ENFORCE && config.site().unmanaged() == Unmanaged.ALLOW) {
             throw refused("--admission", "--admission enforce with --unmanaged allow: what unregistered processes do "

@@ -38,7 +38,7 @@ public final class ObserverLaunch {
      */
     static Observer open(final ObserverMode mode, final String mechanism, final int priority) {
         if (mode == ObserverMode.OFF) {
-            return Observer.none("switched off (--observer off)");
+            return Observer.none("switched off (observer: off)");
         }
         if (!MechanismCatalog.get(mechanism).observed()) {
             return Observer.none("mechanism " + mechanism + " does not use it");
@@ -50,7 +50,7 @@ public final class ObserverLaunch {
         final String problem = observer.problem().isEmpty() ? "no answer in " + START_MS + " ms" : observer.problem();
         observer.close();
         if (mode == ObserverMode.ON) {
-            throw new StartUpException("--observer on: " + problem + "; use --observer auto to scan instead");
+            throw new StartUpException("observer is on: " + problem + "; use auto to scan instead");
         }
         return Observer.none(problem);
     }

@@ -57,7 +57,7 @@ final class WatchdogProcess implements Watchdog {
                 .start();
         } catch (final IOException e) {
             throw new StartUpException("watchdog " + program + ": " + e.getMessage()
-                + "; build it, or start with --no-watchdog", e);
+                + "; build it, or set no-watchdog: true", e);
         }
         final long deadlineNs = System.nanoTime() + READY_NS;
         while (System.nanoTime() - deadlineNs < 0 && process.isAlive()) {
@@ -77,14 +77,14 @@ final class WatchdogProcess implements Watchdog {
             : "exited with status " + process.exitValue();
         process.destroy();
         throw new StartUpException("watchdog " + program + " " + how + "; its message is above; "
-            + "without it: --no-watchdog (a dead daemon can then leave applications frozen)");
+            + "without it: no-watchdog: true in the settings file (a dead daemon can then leave applications frozen)");
     }
 
     private static Path program() {
         try {
             return NativePrograms.named("gpuseg-watchdog");
         } catch (final IllegalStateException e) {
-            throw new StartUpException(e.getMessage() + "; or start with --no-watchdog", e);
+            throw new StartUpException(e.getMessage() + "; or set no-watchdog: true", e);
         }
     }
 

@@ -91,7 +91,7 @@ class ProvenAdmissionTest {
         assertEquals("edf-edf-busy", sound("edf", 3, WaitMode.BUSY, CoreOrder.EDF).analysis().name());
         for (final String policy : new String[] {"fp", "edf"}) {
             assertEquals("SCHED_DEADLINE postpones the deadline of a thread that wakes, so cores by deadline have no "
-                + "sound analysis for threads that suspend; use --core-order fp",
+                + "sound analysis for threads that suspend; use core-order: fp",
                 sound(policy, 3, WaitMode.SUSPEND, CoreOrder.EDF).reason());
         }
         assertEquals("edf-fp-suspend", sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP).analysis().name());
@@ -99,7 +99,7 @@ class ProvenAdmissionTest {
         assertTrue(sound("edf", 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("gate"));
         assertTrue(sound("rr", 3, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("rr"));
         assertTrue(sound("fp", 2, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("level 2"));
-        assertTrue(sound("fp", 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("--core-order fp"));
+        assertTrue(sound("fp", 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("core-order: fp"));
         for (final String policy : new String[] {"fp", "edf"}) {
             for (final CoreOrder cores : CoreOrder.values()) {
                 for (final WaitMode mode : WaitMode.values()) {
@@ -307,7 +307,7 @@ class ProvenAdmissionTest {
             sound("edf", 3, WaitMode.SUSPEND, CoreOrder.FP).boosted().analysis().name());
         final SoundAnalysis gate = sound("fp", 1, WaitMode.SUSPEND, CoreOrder.FP);
         assertTrue(gate.exists());
-        assertTrue(gate.boosted().reason().contains("fp or edf with --core-order fp and a mechanism of level 3"));
+        assertTrue(gate.boosted().reason().contains("fp or edf with core-order: fp and a mechanism of level 3"));
         assertTrue(sound("edf", 3, WaitMode.BUSY, CoreOrder.EDF).boosted().reason().contains("spin"));
     }
 
@@ -493,7 +493,7 @@ class ProvenAdmissionTest {
         final TimePartitions fp = table(FixedPriority.INSTANCE, 20);
         assertTrue(SoundAnalysis.of(fp, 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("level 3"));
         assertTrue(SoundAnalysis.of(fp, 3, WaitMode.BUSY, CoreOrder.FP).reason().contains("use mode: suspend"));
-        assertTrue(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("--core-order fp"));
+        assertTrue(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("core-order: fp"));
         assertFalse(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.FP).boosted().exists());
     }
 

@@ -17,17 +17,17 @@ public enum ObserverMode {
     /**
      * The mode of a word.
      *
-     * @param word as on the command line
+     * @param word as in the settings file
      * @return the mode
      * @throws IllegalArgumentException if there is none, with the words that exist
      */
     public static ObserverMode named(final String word) {
         return Arrays.stream(values()).filter(m -> m.word().equals(word)).findAny().orElseThrow(() ->
-            new IllegalArgumentException("--observer is " + word + "; use "
+            new IllegalArgumentException("observer is " + word + "; use "
                 + Arrays.stream(values()).map(ObserverMode::word).collect(Collectors.joining(", "))));
     }
 
-    /** Its word on the command line; for instance "auto". */
+    /** Its word in the settings file; for instance "auto". */
     public String word() {
         return name().toLowerCase(Locale.ROOT);
     }

@@ -228,7 +228,7 @@ class ObserverTest {
     @Test
     void shouldRefuseAnUnknownMode() {
         assertEquals(ObserverMode.AUTO, ObserverMode.named("auto"));
-        assertEquals("--observer is maybe; use auto, on, off",
+        assertEquals("observer is maybe; use auto, on, off",
             assertThrows(IllegalArgumentException.class, () -> ObserverMode.named("maybe")).getMessage());
     }
 }

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.Polling;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -89,7 +90,8 @@ public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
             }
             final int priority = setting.fifo ? cores.priority() : 0;
             final List<String> run = new ArrayList<>(List.of("--idle", "spin", "--cpu",
-                Integer.toString(cores.fromTop(0)), "--queue-size", "16MiB"));
+                Integer.toString(cores.fromTop(0))));
+            run.addAll(DaemonSettings.write(rig.errors().resolve("settings.yaml"), "queue-size: 16MiB"));
             final List<String> client = new ArrayList<>(List.of("--clients", "1", "--rate", Integer.toString(rate),
                 "--duration", durationMs + "ms", "--warmup", "2s", "--priority", "99", "--wait", "spin",
                 "--cpus", Integer.toString(cores.fromTop(1)), "--stalls"));

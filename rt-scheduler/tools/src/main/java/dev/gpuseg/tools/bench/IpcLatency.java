@@ -10,6 +10,7 @@ import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.MemoryDirectory;
 import dev.gpuseg.tools.process.SimulatedMachine;
 import java.io.IOException;
@@ -247,7 +248,8 @@ public final class IpcLatency implements AutoCloseable {
         try {
             machine.startGpu();
             final List<String> options = new ArrayList<>(List.of("--policy", "fp", "--idle", idle, "--cpu",
-                Integer.toString(daemonCpu), "--queue-size", QUEUE_SIZE));
+                Integer.toString(daemonCpu)));
+            options.addAll(DaemonSettings.write(root.resolve("settings.yaml"), "queue-size: " + QUEUE_SIZE));
             options.addAll(Arrays.asList(more));
             machine.startDaemon(List.of(), options);
             return machine;

@@ -15,6 +15,7 @@ import dev.gpuseg.mechanisms.amd.AmdMechanism;
 import dev.gpuseg.mechanisms.amd.ControlInterface;
 import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.process.MemoryDirectory;
 import java.io.IOException;
@@ -323,8 +324,8 @@ public final class AmdCalibration implements AutoCloseable {
         final Path directory = root.resolve("run");
         final Path samples = root.resolve("samples.csv");
         final List<String> command = JavaCommand.daemon(List.of("--dir", directory.toString(), "--mechanism", "amd",
-            "--gpus", Integer.toString(gpu + 1), "--policy", "fp", "--anticipate", "off", "--idle", idle,
-            warmUp ? "--warm-up" : "--no-warm-up"));
+            "--gpus", Integer.toString(gpu + 1), "--policy", "fp", "--anticipate", "off", "--idle", idle));
+        command.addAll(DaemonSettings.write(root.resolve("settings.yaml"), "warm-up: " + warmUp));
         command.add(1, "-D" + AmdMechanism.ONLY_PROPERTY + "=" + only);
         daemon = Child.start("gpuseg run", command, root.resolve("errors"));
         daemon.await("ready", LIMIT_S);

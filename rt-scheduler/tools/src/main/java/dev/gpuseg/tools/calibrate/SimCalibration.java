@@ -7,6 +7,7 @@ import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.tools.demo.Workload;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.MemoryDirectory;
 import dev.gpuseg.tools.process.SimulatedMachine;
 import java.io.IOException;
@@ -70,9 +71,11 @@ public final class SimCalibration extends DaemonCosts {
         final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
         try (SimulatedMachine machine = new SimulatedMachine(directory, directory, true)) {
             machine.startGpu(like.gpuOptions());
-            machine.startDaemon("--anticipate", "off", "--idle", idle, "--policy",
-                (scheduled ? PolicyCatalog.builtIn().standard() : PolicyCatalog.builtIn().observing()).name(),
-                mode == Mode.BLOCKING ? "--no-optimistic" : "--optimistic");
+            final List<String> options = new ArrayList<>(List.of("--anticipate", "off", "--idle", idle, "--policy",
+                (scheduled ? PolicyCatalog.builtIn().standard() : PolicyCatalog.builtIn().observing()).name()));
+            options.addAll(DaemonSettings.write(directory.resolve("settings.yaml"),
+                "optimistic: " + (mode != Mode.BLOCKING)));
+            machine.startDaemon(List.of(), options);
             final long startNs = System.nanoTime() + LEAD_NS;
             final List<Child> tasks = new ArrayList<>();
             if (!measured.isEmpty()) {

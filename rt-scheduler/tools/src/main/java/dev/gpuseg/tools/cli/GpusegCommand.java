@@ -2,6 +2,7 @@
 package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.daemon.launch.ConfigCommand;
+import dev.gpuseg.daemon.launch.HelpGroups;
 import dev.gpuseg.daemon.launch.ReleaseCommand;
 import dev.gpuseg.daemon.launch.RunCommand;
 import dev.gpuseg.daemon.launch.Version;
@@ -14,6 +15,7 @@ import picocli.CommandLine.Spec;
 
 /** The root: lists the commands. */
 @Command(name = "gpuseg", mixinStandardHelpOptions = true, versionProvider = Version.class,
+    modelTransformer = GpusegCommand.Groups.class,
     description = "A real-time scheduler for GPU segments.",
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {"0:done, or yes", "1:failure", "2:usage", "3:the answer is no"},
@@ -44,6 +46,21 @@ import picocli.CommandLine.Spec;
         FaultsCommand.class,
     })
 final class GpusegCommand implements Runnable {
+    /** The commands of every day first. */
+    static final class Groups implements CommandLine.IModelTransformer {
+        @Override
+        public CommandSpec transform(final CommandSpec spec) {
+            new HelpGroups()
+                .with("Everyday", "run", "exec", "status", "top", "set", "doctor", "demo", "analyze")
+                .with("The running daemon", "live", "policy", "cgroups", "stop", "release", "config")
+                .with("Recordings", "trace", "replay")
+                .with("Analysis", "simulate", "generate", "sweep", "verify")
+                .with("Measuring and testing a machine", "calibrate", "bench", "faults")
+                .ofCommands(spec);
+            return spec;
+        }
+    }
+
     @Spec
     private CommandSpec spec;
 

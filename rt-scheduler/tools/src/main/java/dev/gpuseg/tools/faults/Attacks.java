@@ -83,7 +83,7 @@ final class Attacks implements AutoCloseable {
         final Path limits = Files.createDirectory(own.resolve("limits.d"));
         Files.writeString(limits.resolve("campaign.conf"), HONEST + " priority " + INNOCENT_PRIORITY + "\n" + HONEST
             + " share 100%\n");
-        rig.daemonOptions(List.of("--limits", limits.toString()));
+        rig.daemonSettings(List.of("limits: " + limits));
         if (refusal.isEmpty()) {
             FileAccess.chown(pages, HONEST, HONEST);
         }

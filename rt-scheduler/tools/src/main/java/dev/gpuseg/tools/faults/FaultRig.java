@@ -8,6 +8,7 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.process.RealTime;
 import java.io.IOException;
@@ -59,7 +60,7 @@ final class FaultRig implements AutoCloseable {
     private final Path outside;
     private final Path journal;
     private final OperationLog operations;
-    private List<String> daemonOptions = List.of();
+    private List<String> daemonSettings = List.of();
     private final Path classes;
     private final boolean standsBy;
     private Child daemon;
@@ -127,9 +128,9 @@ final class FaultRig implements AutoCloseable {
         return command;
     }
 
-    /** What every daemon is started with from now on, beside the options of the campaign. */
-    void daemonOptions(final List<String> options) {
-        daemonOptions = options;
+    /** Lines of the settings file of every daemon from now on, beside those of the campaign. */
+    void daemonSettings(final List<String> lines) {
+        daemonSettings = lines;
     }
 
     /** Starts a daemon from nothing and does not wait until it is ready. */
@@ -159,13 +160,14 @@ final class FaultRig implements AutoCloseable {
 
     private List<String> daemonArguments() {
         final List<String> arguments = new ArrayList<>(List.of("--dir", inside.toString(), "--mechanism", "sim",
-            "--policy", "fp", "--no-warm-up", "--journal", journal.toString(), "--queue-size", "256KiB"));
-        arguments.addAll(periodMs == 0 ? List.of("--no-watchdog")
-            : List.of("--watchdog-period", periodMs + "ms"));
+            "--policy", "fp", "--journal", journal.toString()));
+        final List<String> settings = new ArrayList<>(List.of("warm-up: false", "queue-size: 256KiB",
+            periodMs == 0 ? "no-watchdog: true" : "watchdog-period: " + periodMs + "ms"));
+        settings.addAll(daemonSettings);
+        arguments.addAll(DaemonSettings.write(base.resolve("settings.yaml"), settings));
         if (realTime) {
             arguments.addAll(List.of("--priority", Integer.toString(DAEMON_PRIORITY)));
         }
-        arguments.addAll(daemonOptions);
         return arguments;
     }
 

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.JavaCommand;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -87,7 +88,8 @@ final class HostileRounds {
         stage.struck();
         final List<String> command = new ArrayList<>(List.of("unshare", "--mount", "sh", "-c",
             "mount -t tmpfs -o ro gpuseg-faults \"$0\" && exec \"$@\"", own.toString()));
-        final List<String> java = JavaCommand.daemon("--dir", own.toString(), "--mechanism", "gate", "--no-warm-up");
+        final List<String> java = JavaCommand.daemon("--dir", own.toString(), "--mechanism", "gate");
+        java.addAll(DaemonSettings.write(stage.base().resolve("read-only.yaml"), "warm-up: false"));
         java.add(1, FaultRig.QUICK_COMPILER);
         command.addAll(java);
         try (Child refused = Child.start("read-only", command, stage.out().resolve("read-only.err"))) {

@@ -154,23 +154,20 @@ public final class ReferenceFiles {
         }
     }
 
-    /** The settings file: every option of {@code run} is a key. */
+    /** The settings file: every option of {@code run} is a key, and there are keys that are no options. */
     private String settings() {
-        final CommandSpec run = CommandLines.of(new DaemonMain()).getSubcommands().get("run").getCommandSpec();
         final RunSettings keys = new RunSettings();
         final StringBuilder page = new StringBuilder(".\\\" SPDX-License-Identifier: Apache-2.0\n.TH GPUSEG.YAML 5 ")
             .append(date).append(" \"").append(roff(version)).append("\" \"gpuseg manual\"\n.SH NAME\n"
             + "gpuseg.yaml \\- settings of the gpuseg daemon\n.SH DESCRIPTION\n")
             .append(roff("A YAML file that gpuseg-daemon run and gpuseg run read at their start: "
                 + "/etc/gpuseg/gpuseg.yaml where gpuseg is installed, or the FILE of --config. Each key is an option "
-                + "of gpuseg-daemon run without its dashes. The command line takes precedence. A section is joined to "
+                + "of gpuseg-daemon run without its dashes, or stands here only. The command line takes precedence. A section is joined to "
                 + "its keys: queue: {size: 1MiB} is queue-size: 1MiB. Durations and sizes carry a unit (250us, 100ms, "
                 + "512KiB). gpuseg-daemon config check names every mistake with its line."))
             .append("\n.SH KEYS\n");
         for (final String key : keys.all()) {
-            final OptionSpec option = run.findOption("--" + key);
-            page.append(".TP\n.B ").append(roff(key)).append('\n').append(roff(String.join(" ", option.description())))
-                .append('\n');
+            page.append(".TP\n.B ").append(roff(key)).append('\n').append(roff(keys.descriptionOf(key))).append('\n');
         }
         return page.append(".SH EXAMPLES\n.EX\n").append(roff("policy: edf\nmetrics: 127.0.0.1:9477\nwatchdog-period: "
             + "80ms\nadmission: enforce\ntaskset: /etc/gpuseg/robot.yaml")).append("\n.EE\n.SH SEE ALSO\n"

@@ -13,6 +13,7 @@ import dev.gpuseg.ipc.NativeTool;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.amd.AmdRig.App;
+import dev.gpuseg.tools.process.DaemonSettings;
 import java.io.BufferedReader;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -162,8 +163,9 @@ class AmdSystemTest {
     }
 
     private Process daemon(final Path where) throws Exception {
+        final String settings = DaemonSettings.write(directory.resolve("settings.yaml"), "warm-up: false").get(1);
         final Process daemon = rig.gpuseg(1_000, directory.resolve("daemon.out"), "run", "--dir", where.toString(),
-            "--mechanism", "amd", "--policy", "fp", "--no-warm-up");
+            "--mechanism", "amd", "--policy", "fp", "--config", settings);
         started.add(daemon);
         AmdRig.await("the daemon answers", () -> RuntimeDirectory.resolve(where.toString()).socket().toFile().exists()
             || !daemon.isAlive());

@@ -39,7 +39,8 @@ class StarvedMachineTest {
     private Child daemon(final List<String> before) throws InterruptedException {
         final List<String> command = new ArrayList<>(before);
         command.addAll(JavaCommand.daemon("--dir", rig.directory().root().toString(), "--mechanism", "sim", "--policy",
-            "fp", "--no-warm-up", "--journal", rig.directory().journal().toString()));
+            "fp", "--journal", rig.directory().journal().toString()));
+        command.addAll(rig.settings());
         final Child daemon = rig.start("daemon", command);
         daemon.await("ready", 120);
         return daemon;

@@ -99,9 +99,9 @@ class ReferenceFilesTest {
         assumeTrue(Files.isExecutable(Path.of("/bin/bash")), "bash is not installed");
         ReferenceFiles.write(directory, "2026-11-21");
         final String script = "compopt() { :; }; source " + directory.resolve("gpuseg.bash")
-            + "; COMP_WORDS=(gpuseg run --wat); COMP_CWORD=2; COMP_LINE='gpuseg run --wat'; COMP_POINT=${#COMP_LINE};"
+            + "; COMP_WORDS=(gpuseg run --tas); COMP_CWORD=2; COMP_LINE='gpuseg run --tas'; COMP_POINT=${#COMP_LINE};"
             + " _complete_gpuseg; echo \"${COMPREPLY[@]}\"";
-        assertEquals("--watchdog-period", output("bash", "-c", script).strip());
+        assertEquals("--taskset", output("bash", "-c", script).strip());
     }
 
     private static String output(final String... command) throws Exception {

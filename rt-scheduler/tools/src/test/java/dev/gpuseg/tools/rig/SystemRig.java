@@ -8,6 +8,7 @@ import dev.gpuseg.ipc.journal.JournalEvent;
 import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.Polling;
 import dev.gpuseg.tools.process.RealTime;
 import dev.gpuseg.tools.process.SimulatedMachine;
@@ -38,12 +39,15 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     private static final int LAST_EVENTS = 60;
     private static final ObjectMapper JSON = new ObjectMapper();
 
+    private final List<String> settings = new ArrayList<>();
     private SimulatedMachine machine;
     private Path root;
 
     @Override
     public void beforeEach(final ExtensionContext context) throws IOException {
         root = Files.createTempDirectory(Path.of("/dev/shm"), "gpuseg-test-");
+        settings.clear();
+        settings.add("warm-up: false");
         machine = new SimulatedMachine(root, root, false);
     }
 
@@ -111,8 +115,19 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         daemon(all.toArray(new String[0]));
     }
 
+    /** Lines of the settings file of every daemon of this test from now on. */
+    public SystemRig with(final String... lines) {
+        settings.addAll(List.of(lines));
+        return this;
+    }
+
+    /** The options of {@code gpuseg run} for the settings of this test; without warm-up. */
+    public List<String> settings() {
+        return DaemonSettings.write(file("settings.yaml"), settings);
+    }
+
     public Child daemon(final String... options) throws InterruptedException {
-        final List<String> arguments = new ArrayList<>(List.of("--no-warm-up"));
+        final List<String> arguments = new ArrayList<>(settings());
         if (Collections.disjoint(Arrays.asList(options), List.of("--policy", "--policy-file", "--policy-jar"))) {
             arguments.addAll(List.of("--policy", "fp"));
         }

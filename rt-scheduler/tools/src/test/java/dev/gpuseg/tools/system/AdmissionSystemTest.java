@@ -157,9 +157,10 @@ class AdmissionSystemTest {
         final Path file = Files.writeString(rig.file("busy.yaml"),
             (PLATFORM + CAMERA).replace("mode: suspend", "mode: busy"));
         rig.gpu();
-        final Child daemon = rig.start("daemon", JavaCommand.daemon(List.of("--dir", rig.directory().root().toString(),
-            "--mechanism", "sim", "--policy", "edf", "--no-warm-up", "--admission", "enforce", "--taskset",
-            file.toString())));
+        final List<String> command = JavaCommand.daemon(List.of("--dir", rig.directory().root().toString(),
+            "--mechanism", "sim", "--policy", "edf", "--admission", "enforce", "--taskset", file.toString()));
+        command.addAll(rig.settings());
+        final Child daemon = rig.start("daemon", command);
         assertEquals(ExitCode.USAGE, daemon.awaitExit(40));
         assertTrue(daemon.said().contains("deadlock") && daemon.said().contains("mode: suspend"), daemon.said());
     }
@@ -168,7 +169,8 @@ class AdmissionSystemTest {
     void shouldKeepThePlacesOfItsTasksOverARestartAndGiveThemUpInTime() throws Exception {
         final Path file = fits();
         rig.gpu();
-        final String[] options = {"--admission", "enforce", "--taskset", file.toString(), "--admission-grace", "600s"};
+        final String[] options = {"--admission", "enforce", "--taskset", file.toString()};
+        rig.with("admission-grace: 600s");
         final Child daemon = rig.daemon(options);
         final Child first = client("first", TaskClient.open("camera", 70, 80, 80, 0), "pause");
         first.await("open camera 0", 20);

@@ -127,7 +127,7 @@ class AnticipationSystemTest {
     /** A task that follows another one, and one that begins at two distances in turn; neither has a period. */
     @Test
     void shouldReplayBeginsThatFollowFromChainsAndCycles() throws Exception {
-        rig.realTime("--anticipate", "learned", "--anticipation-budget", "50");
+        rig.with("anticipation-budget: 50").realTime("--anticipate", "learned");
         rig.task("busy", 0, "1s", "gpu:0ms+900ms", "60s");
         SystemRig.await("busy works", 30_000, () -> "running".equals(rig.state("busy")));
         Attempts.of(3, () -> {
@@ -158,7 +158,7 @@ class AnticipationSystemTest {
 
     @Test
     void shouldTakeTheSettingsWhileRunning() throws Exception {
-        rig.realTime("--anticipate", "learned", "--anticipation-budget", "20");
+        rig.with("anticipation-budget: 20").realTime("--anticipate", "learned");
         final String where = rig.directory().root().toString();
         assertTrue(StringOutput.of("policy", "--dir", where).text().contains("anticipate learned, budget 20 % of"));
         final StringOutput changed = StringOutput.of("policy", "--dir", where, "--anticipate", "off",

@@ -34,7 +34,8 @@ class ChosenMechanismTest {
 
     private Child run(final String... options) throws InterruptedException {
         final List<String> command = JavaCommand.daemon(options);
-        command.addAll(List.of("--dir", rig.directory().root().toString(), "--no-warm-up"));
+        command.addAll(List.of("--dir", rig.directory().root().toString()));
+        command.addAll(rig.settings());
         final Child daemon = rig.start("run", command);
         said = daemon.await("gpuseg enforces with", LIMIT_S);
         daemon.await("daemon ready", LIMIT_S);

@@ -249,7 +249,7 @@ class EndToEndTest {
     @Test
     void shouldEnableAtRestartWhatNobodyEnabledBefore() throws Exception {
         rig.gpu();
-        final Child daemon = rig.daemon("--no-watchdog");
+        final Child daemon = rig.with("no-watchdog: true").daemon();
         rig.task("background", 0, "20ms", "gpu:0ms+2ms", "20s");
         SystemRig.await("background runs", 20_000, () -> rig.counter("ends") > 5);
         rig.task("holder", 90, "10s", "gpu:0ms+20s", "20s");
@@ -258,7 +258,7 @@ class EndToEndTest {
         daemon.awaitExit(20);
         Thread.sleep(200);
         assertTrue(rig.held() > 0, "without a watchdog it is not enabled");
-        rig.daemon("--no-watchdog");
+        rig.daemon();
         assertEquals(0, rig.held(), "the new daemon has");
     }
 

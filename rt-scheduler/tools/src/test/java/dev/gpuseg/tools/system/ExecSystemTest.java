@@ -65,7 +65,7 @@ class ExecSystemTest {
 
     @Test
     void shouldTouchTheGpuBeforeBeginsThatTheDaemonExpects() throws Exception {
-        rig.realTime("--anticipation-budget", "50");
+        rig.with("anticipation-budget: 50").realTime();
         rig.task("busy", 0, "1s", "gpu:0ms+900ms", "120s");
         SystemRig.await("busy works", 30_000, () -> "running".equals(rig.state("busy")));
         assertEquals(-1, touches("--touch", "off"));

@@ -39,7 +39,7 @@ class FuzzSystemTest {
     @Test
     void shouldKeepServingWhileProcessesScribbleOverWhatTheyShare() throws Exception {
         rig.gpu();
-        final Child daemon = rig.daemon("--queue-size", "256KiB");
+        final Child daemon = rig.with("queue-size: 256KiB").daemon();
         final Child honest = rig.task("honest", 90, "20ms", "gpu:0ms+1ms", "4s");
         final int processes = Math.max(1, ROUNDS / ROUNDS_PER_PROCESS);
         for (int i = 0; i < processes; i++) {

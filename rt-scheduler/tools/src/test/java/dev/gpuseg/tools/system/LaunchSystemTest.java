@@ -44,8 +44,8 @@ class LaunchSystemTest {
 
     private Child daemon(final String... options) throws InterruptedException {
         final List<String> command = JavaCommand.daemon(options);
-        command.addAll(List.of("--dir", rig.directory().root().toString(), "--no-warm-up", "--policy", "fp",
-            "--mechanism", "launch"));
+        command.addAll(List.of("--dir", rig.directory().root().toString(), "--policy", "fp", "--mechanism", "launch"));
+        command.addAll(rig.settings());
         final Child daemon = rig.start("run", command);
         daemon.await("daemon ready", LIMIT_S);
         return daemon;

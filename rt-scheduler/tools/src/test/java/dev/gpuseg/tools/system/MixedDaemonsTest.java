@@ -15,6 +15,7 @@ import dev.gpuseg.tools.rig.SystemRig;
 import dev.gpuseg.tools.rig.TaskClient;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -33,8 +34,9 @@ class MixedDaemonsTest {
     /** Plays jobs under a daemon of its own, which ends afterwards. */
     private void daemon(final String mechanism) throws Exception {
         final String directory = rig.directory().root().toString();
-        final Child daemon = rig.start("daemon-" + mechanism, JavaCommand.daemon("--dir", directory, "--mechanism",
-            mechanism, "--no-warm-up"));
+        final List<String> command = JavaCommand.daemon("--dir", directory, "--mechanism", mechanism);
+        command.addAll(rig.settings());
+        final Child daemon = rig.start("daemon-" + mechanism, command);
         daemon.await("ready", LIMIT_S);
         jobs();
         assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", directory).status());

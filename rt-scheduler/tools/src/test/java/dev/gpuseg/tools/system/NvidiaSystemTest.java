@@ -14,6 +14,7 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
@@ -96,7 +97,8 @@ class NvidiaSystemTest {
 
     private Child daemon(final List<String> before, final String... options) throws InterruptedException {
         final List<String> arguments = new ArrayList<>(List.of("--dir", directory().root().toString(),
-            "--mechanism", "nvidia", "--policy", "fp", "--no-warm-up"));
+            "--mechanism", "nvidia", "--policy", "fp"));
+        arguments.addAll(DaemonSettings.write(root.resolve("settings.yaml"), "warm-up: false"));
         arguments.addAll(List.of(options));
         final List<String> java = JavaCommand.daemon(arguments);
         java.addAll(1, List.of("-Dgpuseg.programs=" + root.resolve("programs"), "-Dgpuseg.nvidia.library=" + FAKE,

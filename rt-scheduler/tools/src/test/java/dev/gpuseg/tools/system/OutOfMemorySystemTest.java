@@ -34,8 +34,8 @@ class OutOfMemorySystemTest {
     /** With a heap that two thousand tasks do not fit into: each takes some 9 KiB. */
     private Child smallDaemon() throws InterruptedException {
         final List<String> command = new ArrayList<>(JavaCommand.daemon("--dir", rig.directory().root().toString(),
-            "--mechanism", "sim", "--policy", "fp", "--no-warm-up", "--tasks-per-user", "16384", "--journal",
-            rig.directory().journal().toString()));
+            "--mechanism", "sim", "--policy", "fp", "--journal", rig.directory().journal().toString()));
+        command.addAll(rig.with("tasks-per-user: 16384").settings());
         command.addAll(command.indexOf("-cp"), List.of("-Xms8m", "-Xmx36m"));
         final Child daemon = rig.start("daemon", command);
         daemon.await("ready", 120);

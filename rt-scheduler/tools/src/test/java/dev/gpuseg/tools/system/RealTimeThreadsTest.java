@@ -48,7 +48,8 @@ class RealTimeThreadsTest {
 
     private Child daemon(final String... more) throws InterruptedException {
         final List<String> command = JavaCommand.daemon("--dir", rig.directory().root().toString(), "--mechanism",
-            "gate", "--no-warm-up", "--no-watchdog", "--journal", rig.directory().journal().toString());
+            "gate", "--journal", rig.directory().journal().toString());
+        command.addAll(rig.with("no-watchdog: true").settings());
         command.addAll(List.of(more));
         final Child daemon = rig.start("daemon", command);
         daemon.await("ready", 120);

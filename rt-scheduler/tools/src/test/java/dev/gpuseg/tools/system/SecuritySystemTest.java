@@ -98,8 +98,8 @@ class SecuritySystemTest {
         final List<String> command = new ArrayList<>(List.of("setpriv", "--reuid=" + DAEMON, "--regid=" + DAEMON,
             "--clear-groups", "--bounding-set=" + set, "--inh-caps=" + set, "--ambient-caps=" + set,
             "--no-new-privs"));
-        final List<String> arguments = new ArrayList<>(List.of("--dir", rig.directory().root().toString(),
-            "--no-warm-up"));
+        final List<String> arguments = new ArrayList<>(List.of("--dir", rig.directory().root().toString()));
+        arguments.addAll(rig.settings());
         arguments.addAll(List.of(options));
         boolean path = false;
         for (final String word : JavaCommand.daemon(arguments)) {
@@ -209,8 +209,8 @@ class SecuritySystemTest {
     @Test
     void shouldMakeItsFilesForItselfWhateverTheUmask() throws Exception {
         final List<String> command = new ArrayList<>(List.of("sh", "-c", "umask 0; exec \"$@\"", "sh"));
-        command.addAll(JavaCommand.daemon("--dir", rig.directory().root().toString(), "--mechanism", "gate",
-            "--no-warm-up"));
+        command.addAll(JavaCommand.daemon("--dir", rig.directory().root().toString(), "--mechanism", "gate"));
+        command.addAll(rig.settings());
         rig.start("daemon", command).await("gpuseg daemon ready", 60);
         final Map<String, String> modes = new TreeMap<>();
         try (Stream<Path> all = Files.walk(rig.directory().root())) {
@@ -219,7 +219,7 @@ class SecuritySystemTest {
                     PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
             }
         }
-        modes.remove("daemon.err");   // of this test
+        modes.keySet().removeAll(List.of("daemon.err", "settings.yaml"));   // of this test
         assertEquals("rw-r--r--", modes.remove("status"));
         assertEquals("rw-r--r--", modes.remove("watchdog"));
         assertTrue(modes.keySet().stream().anyMatch(name -> name.endsWith(".cq4")), modes::toString);
@@ -241,7 +241,7 @@ class SecuritySystemTest {
     @Test
     void shouldKeepQuotasPerUserAndServeOthersMeanwhile() throws Exception {
         rig.gpu();
-        rig.daemon("--clients-per-user", "2", "--tasks-per-user", "3");
+        rig.with("clients-per-user: 2", "tasks-per-user: 3").daemon();
         final Child one = client("one", ALICE, TaskClient.open("a", 0, 0, 0, 0), TaskClient.open("b", 0, 0, 0, 0),
             "pause");
         one.await("open b 0", 20);
@@ -404,7 +404,7 @@ class SecuritySystemTest {
     @Test
     void shouldGiveMembersHalfOfThePrioritiesAndEndWhatTheyNeverEnd() throws Exception {
         rig.gpu();
-        rig.daemon("--limits", Files.createDirectories(rig.file("limits.d")).toString());
+        rig.with("limits: " + Files.createDirectories(rig.file("limits.d"))).daemon();
         final Child alice = client("alice", ALICE, TaskClient.open("top", 50, 100, 100, 10),
             TaskClient.open("long", 40, 1000, 1000, 300), TaskClient.open("endless", 49, 0, 0, 0), "begin:endless",
             "pause");
@@ -427,7 +427,7 @@ class SecuritySystemTest {
     @Test
     void shouldLeaveHalfOfTheGpuToOthersHoweverManyTasksAMemberHas() throws Exception {
         rig.gpu();
-        rig.daemon("--limits", Files.createDirectories(rig.file("limits.d")).toString());
+        rig.with("limits: " + Files.createDirectories(rig.file("limits.d"))).daemon();
         final Child bob = client("bob", BOB, TaskClient.open("patient", 1, 0, 0, 0), "pause");
         bob.await("open patient 0", 20);
         final List<Child> crowd = new ArrayList<>();
@@ -459,7 +459,7 @@ class SecuritySystemTest {
         final Path limits = Files.createDirectories(rig.file("limits.d"));
         Files.writeString(limits.resolve("robot.conf"), "* contexts 2\n");
         rig.gpu();
-        final Child daemon = rig.daemon("--limits", limits.toString());
+        final Child daemon = rig.with("limits: " + limits).daemon();
         final List<Child> crowd = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
             crowd.add(client("crowd" + i, ALICE, TaskClient.open("a" + i, 0, 0, 0, 0), "pause"));
@@ -482,7 +482,7 @@ class SecuritySystemTest {
         final Path limits = Files.createDirectories(rig.file("limits.d"));
         Files.writeString(limits.resolve("robot.conf"), "* priority 30\n* unbudgeted 0\n" + BOB + " priority 80\n");
         rig.gpu();
-        rig.daemon("--limits", limits.toString());
+        rig.with("limits: " + limits).daemon();
         final Child alice = client("alice", ALICE, TaskClient.open("top", 99, 100, 100, 10),
             TaskClient.open("endless", 30, 100, 100, 0), TaskClient.open("fair", 30, 100, 100, 10),
             TaskClient.open("rest", 0, 0, 0, 0), "pause");
@@ -501,7 +501,7 @@ class SecuritySystemTest {
     @Test
     void shouldBoundTheConnectionsOfAUser() throws Exception {
         rig.gpu();
-        rig.daemon("--clients-per-user", "2");
+        rig.with("clients-per-user: 2").daemon();
         final Child alice = client("alice", ALICE, "flood:200:2:{\"command\":\"status\"}");
         alice.await("flood", 30);
         assertTrue(rig.counter("conductor_connections_refused") > 0, () -> rig.status().toString());
@@ -532,7 +532,8 @@ class SecuritySystemTest {
 
     @Test
     void shouldServeOtherUsersWithChownAndFownerAlone() throws Exception {
-        final Child daemon = daemonWith("+chown,+fowner", "--mechanism", "gate", "--queue-size", "256KiB");
+        rig.with("queue-size: 256KiB");
+        final Child daemon = daemonWith("+chown,+fowner", "--mechanism", "gate");
         daemon.await("ready", 120);
         assertEquals(1L | 1L << 3, effectiveCapabilities(daemon), "CAP_CHOWN and CAP_FOWNER");
         // enough records for several cycles of the queue
@@ -555,7 +556,8 @@ class SecuritySystemTest {
     void shouldLendQueuesToAReadOnlyMountWithChownAndFownerAlone() throws Exception {
         final Process mounts = new ProcessBuilder("unshare", "--mount", "true").start();
         assumeTrue(mounts.waitFor() == 0, "a mount namespace is not permitted here");
-        final Child daemon = daemonWith("+chown,+fowner", "--mechanism", "gate", "--queue-size", "256KiB");
+        rig.with("queue-size: 256KiB");
+        final Child daemon = daemonWith("+chown,+fowner", "--mechanism", "gate");
         daemon.await("ready", 120);
         final List<String> actions = new ArrayList<>(List.of(TaskClient.open("a", 10, 0, 0, 0)));
         for (int i = 0; i < READ_ONLY_ROUNDS; i++) {
