@@ -302,7 +302,7 @@ public final class Simulator {
         for (int i = 0; i < set.taskCount; i++) {
             if (byPriority && set.realTime[i] && set.priority[i] == 0) {
                 throw new InvalidModelException("task \"" + set.nameOf(i)
-                    + "\": priority is missing; write priority: 1..99 or let --assign choose");
+                    + "\": priority is missing; write priority: 1..99 or let gpuseg analyze --assign choose");
             }
             if (set.gpuOf[i] >= 0) {
                 addTask(i);

@@ -42,8 +42,14 @@ public final class HelpGroups {
         });
     }
 
-    /** Lists the commands below a command so; all of them must be in a group. */
+    /** Lists the commands below a command so. Those that are in no group come last. */
     public void ofCommands(final CommandSpec command) {
+        final List<String> rest = command.subcommands().entrySet().stream().filter(sub ->
+            !names().contains(sub.getKey()) && !sub.getValue().getCommandSpec().usageMessage().hidden())
+            .map(Map.Entry::getKey).toList();
+        if (!rest.isEmpty()) {
+            groups.put("More", rest);
+        }
         command.usageMessage().sectionMap().put(UsageMessageSpec.SECTION_KEY_COMMAND_LIST_HEADING, help -> "");
         command.usageMessage().sectionMap().put(UsageMessageSpec.SECTION_KEY_COMMAND_LIST, help ->
             groups.entrySet().stream().map(group -> heading(help, group.getKey()) + help.commandList(group.getValue()
@@ -51,8 +57,7 @@ public final class HelpGroups {
                     LinkedHashMap::new)))).collect(Collectors.joining()));
     }
 
-    /** The names in the order of the groups. */
-    public List<String> names() {
+    private List<String> names() {
         return groups.values().stream().flatMap(List::stream).toList();
     }
 

@@ -229,8 +229,8 @@ public final class RunCommand implements Callable<Integer> {
             lockMemory();
             daemon = Daemon.start(config, metricsAt, () -> spec.commandLine().getErr().println("gpuseg: starting in "
                 + config.directory().root()
-                + (keys.warmUp() ? ", warming up (some seconds; warm-up: false in the settings file starts at once, with "
-                    + "slow first segments)" : "")));
+                + (keys.warmUp() ? ", warming up (some seconds; warm-up: false in the settings file starts at once, "
+                    + "with slow first segments)" : "")));
         } catch (final StartUpException e) {
             notify.close();
             throw e;

@@ -28,7 +28,6 @@ import picocli.CommandLine.Spec;
         CgroupsCommand.class,
         StopCommand.class,
         SetCommand.class,
-        HintCommand.class,
         PolicyCommand.class,
         ReleaseCommand.class,
         DoctorCommand.class,

@@ -3,14 +3,11 @@ package dev.gpuseg.tools.cli;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.gpuseg.analysis.assign.PriorityAssignment;
 import dev.gpuseg.analysis.io.InvalidFileException;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.TaskSet;
-import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.report.WorstCase;
-import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
@@ -40,7 +37,6 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
-import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -57,6 +53,7 @@ final class SimulateCommand implements Callable<Integer> {
     private static final String GATE = "gate";
     private static final int PERCENT = 100;
     private static final String GATED = "gate-";
+    private static final List<String> RANDOM = List.of("arrivals", "offsets", "execution", "host", "jitter");
 
     @Spec
     private CommandSpec spec;
@@ -94,57 +91,28 @@ final class SimulateCommand implements Callable<Integer> {
         description = "Output format: text or json (default: ${DEFAULT-VALUE}).")
     private String format;
 
-    @Option(names = "--mode", paramLabel = "M",
-        description = "What threads do while the GPU works, suspend or busy, instead of what the file states.")
-    private String mode;
-
-    @Option(names = "--assign", paramLabel = "A",
-        description = "Assign priorities, rm (rate monotonic) or dm (deadline monotonic), instead of those of the "
-            + "file.")
-    private String assign;
-
-    @Option(names = "--optimistic", negatable = true,
-        description = "Let begins that the scheduler pre-granted return at once (default: as the platform in the file "
-            + "states).")
-    private Boolean optimistic;
-
-    @Option(names = "--keep-ready", negatable = true, defaultValue = "true", fallbackValue = "true",
-        description = "Keep the contexts of idle higher-priority tasks enabled while a segment runs, as `gpuseg run` "
-            + "does. Without --optimistic this has no effect (default: true).")
-    private boolean keepReady;
-
     @Option(names = "--anticipate", paramLabel = "PERCENT", defaultValue = "0",
         description = "Disable lower work ahead of begins that are forecast from the tasks' periods, as `gpuseg run` "
             + "does; the GPU may be kept free for this share of best-effort time, 0..100 (default: 0, none).")
     private int anticipatePercent;
 
-    @ArgGroup
-    private HoldChoice hold = new HoldChoice();
+    @Option(names = "--hold", paramLabel = "MODEL", defaultValue = "window",
+        description = "What of a segment holds the GPU: window, from begin to end, host part included; boost, the same, "
+            + "and the host part of the holder runs above all other work of its core; ceiling, like boost, but from "
+            + "begin to end, whether or not the task holds the GPU (the window boost of libgpuseg); abstract, the "
+            + "device part alone, as published equations assume (default: ${DEFAULT-VALUE}).")
+    private String hold;
 
-    @Option(names = "--share-updates",
-        description = "Let the running context continue during a runlist update (default: it stops, the worst case).")
-    private boolean share;
-
-    @Option(names = "--sporadic",
-        description = "Delay each arrival by up to half a period, at random (default: periodic arrivals).")
-    private boolean sporadic;
-
-    @Option(names = "--random-offsets", description = "Choose the first arrivals at random (default: all at 0).")
-    private boolean randomOffsets;
+    @Option(names = "--random", paramLabel = "WHAT", split = ",",
+        description = "What is drawn at random: arrivals, each up to half a period late (else periodic); offsets, the "
+            + "first arrivals (else all at 0); execution, times of jobs and updates up to their worst case (else "
+            + "that); host, host parts before or after the device part (else before); jitter, the release jitter of "
+            + "the tasks (else none). Several with commas.")
+    private List<String> random = List.of();
 
     @Option(names = "--first-arrivals", paramLabel = "T", split = ",",
         description = "First arrival of each task in file order, such as 2ms,0ms,1ms.")
     private List<String> firstArrivals;
-
-    @Option(names = "--early", description = "Let jobs and updates take less than their worst case, at random.")
-    private boolean early;
-
-    @Option(names = "--host-anywhere",
-        description = "Place host parts before or after the device part, at random (default: before it).")
-    private boolean hostAnywhere;
-
-    @Option(names = "--jitter", description = "Use the release jitter of the tasks, at random (default: none).")
-    private boolean jitter;
 
     @Option(names = "--schedule", description = "Print the whole schedule.")
     private boolean schedule;
@@ -165,29 +133,6 @@ final class SimulateCommand implements Callable<Integer> {
         }
     }
 
-    /** Which part of a segment holds the GPU. */
-    static final class HoldChoice {
-        @Option(names = "--window", description = "Hold the GPU from begin to end, host part included (default).")
-        private boolean window;
-
-        @Option(names = "--boost",
-            description = "Like --window, and the host part of the holder runs above all other work of its core.")
-        private boolean boost;
-
-        @Option(names = "--ceiling",
-            description = "Like --boost, but from begin to end, whether or not the task holds the GPU: the window "
-                + "boost of libgpuseg.")
-        private boolean ceiling;
-
-        @Option(names = "--abstract",
-            description = "Hold the GPU for the device part alone, as published equations assume.")
-        private boolean abstractModel;
-
-        Hold hold() {
-            return boost ? Hold.BOOST : ceiling ? Hold.CEILING : abstractModel ? Hold.ABSTRACT : Hold.WINDOW;
-        }
-    }
-
     @Override
     public Integer call() throws IOException {
         final PrintWriter err = spec.commandLine().getErr();
@@ -197,7 +142,7 @@ final class SimulateCommand implements Callable<Integer> {
             if (!format.equals("text") && !format.equals("json")) {
                 throw new IllegalArgumentException("--format is '" + format + "'; it must be text or json");
             }
-            final TaskSet set = prepare(new TaskSetReader().read(file));
+            final TaskSet set = new TaskSetReader().read(file);
             final Simulator simulator = new Simulator(set);
             final PolicySettings settings =
                 policyFile == null ? PolicySettings.NONE : policies.reader().read(policyFile);
@@ -234,17 +179,6 @@ final class SimulateCommand implements Callable<Integer> {
         }
     }
 
-    private TaskSet prepare(final TaskSet read) {
-        TaskSet set = read;
-        if (mode != null) {
-            set = set.withMode(choose("--mode", mode, WaitMode.values()));
-        }
-        if (assign != null) {
-            set = PriorityAssignment.of(assign).assign(set, Analyses.recommended(set.mode()));
-        }
-        return set;
-    }
-
     /** The policy that is asked for, with the parameters of the policy file if that names it, too. */
     private Scheduler scheduler(final Simulator simulator, final PolicySettings settings, final PolicyCatalog catalog) {
         if (!Words.words(catalog).contains(scheduler)) {
@@ -267,13 +201,19 @@ final class SimulateCommand implements Callable<Integer> {
 
     private SimulationOptions options(final TaskSet set, final Scheduler decides) {
         final long durationNs = duration == null ? WorstCase.usualDurationNs(set) : duration("--duration", duration);
-        return new SimulationOptions(decides,
-            choose("--cpu", cpu, CpuPolicy.values()), hold.hold(),
-            optimistic == null ? set.platform().optimistic() : optimistic, keepReady,
-            share ? Update.SHARE : Update.STALL, sporadic ? Arrivals.SPORADIC : Arrivals.PERIODIC,
-            randomOffsets ? Offsets.RANDOM : Offsets.SYNCHRONOUS,
-            early ? Execution.RANDOM : Execution.WORST, jitter ? Jitter.RANDOM : Jitter.NONE,
-            hostAnywhere ? HostWork.ANYWHERE : HostWork.FIRST, durationNs, seed)
+        for (final String what : random) {
+            if (!RANDOM.contains(what)) {
+                throw new IllegalArgumentException("--random is '" + what + "'; it must be one of "
+                    + String.join(", ", RANDOM));
+            }
+        }
+        return new SimulationOptions(decides, choose("--cpu", cpu, CpuPolicy.values()),
+            choose("--hold", hold, Hold.values()), set.platform().optimistic(), true, Update.STALL,
+            random.contains("arrivals") ? Arrivals.SPORADIC : Arrivals.PERIODIC,
+            random.contains("offsets") ? Offsets.RANDOM : Offsets.SYNCHRONOUS,
+            random.contains("execution") ? Execution.RANDOM : Execution.WORST,
+            random.contains("jitter") ? Jitter.RANDOM : Jitter.NONE,
+            random.contains("host") ? HostWork.ANYWHERE : HostWork.FIRST, durationNs, seed)
             .anticipating(anticipationPpm());
     }
 

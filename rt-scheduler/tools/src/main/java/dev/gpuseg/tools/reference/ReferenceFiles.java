@@ -167,7 +167,8 @@ public final class ReferenceFiles {
                 + "512KiB). gpuseg-daemon config check names every mistake with its line."))
             .append("\n.SH KEYS\n");
         for (final String key : keys.all()) {
-            page.append(".TP\n.B ").append(roff(key)).append('\n').append(roff(keys.descriptionOf(key))).append('\n');
+            page.append(".TP\n.B ").append(roff(key)).append('\n').append(roff(keys.descriptionOf(key)))
+                .append('\n');
         }
         return page.append(".SH EXAMPLES\n.EX\n").append(roff("policy: edf\nmetrics: 127.0.0.1:9477\nwatchdog-period: "
             + "80ms\nadmission: enforce\ntaskset: /etc/gpuseg/robot.yaml")).append("\n.EE\n.SH SEE ALSO\n"

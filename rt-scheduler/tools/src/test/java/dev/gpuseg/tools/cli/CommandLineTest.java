@@ -35,7 +35,7 @@ class CommandLineTest {
         "run --policy best                 | best",
         "run --idle never                  | never",
         "run --queue-size 300KiB           | write queue-size: SIZE into a file and give it with --config FILE",
-        "run --no-warm-up                  | --no-warm-up is no option but a key of the settings file; write warm-up: tr",
+        "run --no-warm-up                  | --no-warm-up is no option but a key of the settings file; write warm-",
         "run --cpu 9999                    | no such CPU",
         "run --gpus 0                      | 1..16",
         "run --priority 100                | 1..99",
@@ -45,9 +45,9 @@ class CommandLineTest {
         "demo --duration 10                | unit",
         "demo --duration 1ms               | 500ms",
         "demo --policy best                | best",
-        "hint                              | TASK",
-        "hint camera                       | --priority",
-        "hint camera --priority 100        | 0..99",
+        "set                               | TASK",
+        "set camera                        | --priority",
+        "set camera --priority 100         | 0..99",
         "bench                             | ipc",
         "bench ipc --client-cpu 0 --daemon-cpu 0 | two different CPUs",
     })
@@ -59,7 +59,7 @@ class CommandLineTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"''", "run", "status", "stop", "set", "hint", "release", "doctor", "demo", "bench", "bench ipc"})
+    @CsvSource({"''", "run", "status", "stop", "set", "release", "doctor", "demo", "bench", "bench ipc"})
     void shouldExplainEveryCommand(final String command) {
         final StringOutput help = StringOutput.of((command + " --help").strip().split(" +"));
         assertEquals(ExitCode.OK, help.status(), help.text());
@@ -80,7 +80,6 @@ class CommandLineTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"status", "status --watch --json", "cgroups", "top --once", "top --json", "policy",
-        "policy --json", "policy --set edf", "policy --task x --weight 3", "set x --priority 3", "hint x --priority 3",
         "stop", "live"})
     void shouldExitWithThreeWithoutADaemonWhateverIsAsked(final String command) {
         final StringOutput nobody = StringOutput.of((command + " --dir " + directory).split(" "));

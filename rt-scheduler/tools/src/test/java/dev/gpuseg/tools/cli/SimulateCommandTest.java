@@ -2,18 +2,22 @@
 package dev.gpuseg.tools.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 
@@ -59,13 +63,13 @@ class SimulateCommandTest {
             "2ms,0ms,1ms", "--format", "json"));
         assertTrue(out.contains("\"max_response_ns\" : 50000000"), out);
         assertEquals(0, run(new SimulateCommand(), file.toString(), "--duration", "3ms", "--first-arrivals",
-            "2ms,0ms,1ms", "--boost"));
+            "2ms,0ms,1ms", "--hold", "boost"));
         assertTrue(out.startsWith("window-gap: no deadline missed"), out);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"--duration=3", "--duration=-1ms", "--duration=0ms", "--scheduler=best", "--cpu=rm",
-        "--format=xml", "--mode=sleep", "--assign=magic", "--first-arrivals=1ms", "--seed=x", "--window --boost"})
+        "--format=xml", "--random=colours", "--first-arrivals=1ms", "--seed=x", "--hold=never"})
     void shouldRefuseWrongUseWithOneLineAndTwo(final String arguments) {
         final String[] all = (file + " " + arguments).split(" ");
         assertEquals(2, run(new SimulateCommand(), all), err);
@@ -89,20 +93,43 @@ class SimulateCommandTest {
     }
 
     @Test
-    void shouldGenerateASetAloneAsInItsBatch() {
-        assertEquals(0, run(new GenerateCommand(), "--count", "3", "--utilisation", "drs", "--max-utilisation", "0.4"));
+    void shouldGenerateASetAloneAsInItsBatch() throws Exception {
+        final String drs = experiment("utilisation: drs", "max_utilisation: 0.4");
+        assertEquals(0, run(new GenerateCommand(), drs, "--count", "3"), err);
         final String third = out.lines().toList().get(2);
-        assertEquals(0, run(new GenerateCommand(), "--first", "2", "--format", "jsonl", "--utilisation", "drs",
-            "--max-utilisation", "0.4"));
+        assertEquals(0, run(new GenerateCommand(), drs, "--first", "2", "--format", "jsonl"));
         assertEquals(third, out.strip());
+        assertEquals(0, run(new GenerateCommand(), "--first", "2", "--format", "jsonl"));
+        assertNotEquals(third, out.strip(), "the experiment counts");
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"--count=0", "--count=2 --format=yaml", "--cpus=0", "--gpu-ratio=2", "--period-ms=9..3",
-        "--period-ms=x", "--epsilon=1", "--variant=mine", "--tasks=100", "--utilisation=drs --max-utilisation=0.01"})
+    @ValueSource(strings = {"--count=0", "--count=2 --format=yaml", "--first=-1", "nowhere.yaml"})
     void shouldRefuseToGenerateNonsense(final String arguments) {
         assertEquals(2, run(new GenerateCommand(), arguments.split(" ")));
         assertTrue(!err.isBlank() && !err.contains("\tat "), err);
+    }
+
+    private String experiment(final String... lines) throws IOException {
+        return Files.write(directory.resolve("experiment.yaml"), List.of(lines)).toString();
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "cpus: 0            | cpus is '0'; it must be a whole number 1..1024",
+        "gpu_ratio: 2       | gpu ratio is 2.0; it must be 0..1",
+        "period_ms: 9..3    | period_ms is '9..3'; it must be 0 or more and in order",
+        "period_ms: x       | period_ms is 'x'; write a number or two with .. between, like 3..6",
+        "best_effort: 0..1  | best_effort is '0..1'; write one number",
+        "epsilon: 1         | epsilon is the bare number 1; a duration needs a unit",
+        "variant: mine      | variant is 'mine'; write as-coded or as-published",
+        "tasks: 100         | tasks is '100'; it must be a whole number 1..99",
+        "colour: red        | unknown key 'colour'",
+        "max_utilisation: 0.01\\nutilisation: drs | the bounds allow 0.0..0.04",
+    })
+    void shouldRefuseAnExperimentWithKeyValueAndRemedy(final String text, final String says) throws Exception {
+        assertEquals(2, run(new GenerateCommand(), experiment(text.split("\\\\n"))), out);
+        assertTrue(err.lines().count() == 1 && err.contains(says), err);
     }
 
     @Test

@@ -254,10 +254,10 @@ class AdmissionSystemTest {
         assertEquals(ExitCode.FAILURE, rule.status());
         assertTrue(rule.text().contains("its budget bounds nothing"), rule.text());
         assertEquals("fp", rig.status().path("policy").asText());
-        final StringOutput high = StringOutput.of("hint", "--dir", dir, "guest", "--priority", "90");
+        final StringOutput high = StringOutput.of("set", "--dir", dir, "guest", "--priority", "90");
         assertEquals(ExitCode.FAILURE, high.status(), high.text());
         assertTrue(high.text().contains("bound") && high.text().contains("deadline"), high.text());
-        assertEquals(ExitCode.OK, StringOutput.of("hint", "--dir", dir, "lidar", "--priority", "61").status());
+        assertEquals(ExitCode.OK, StringOutput.of("set", "--dir", dir, "lidar", "--priority", "61").status());
         assertEquals(61, rig.status().path("tasks").get(1).path("priority").asInt());
     }
 

@@ -415,9 +415,6 @@ class EndToEndTest {
         final StringOutput wrong = StringOutput.of("policy", "--dir", dir, "--task", "nosuch", "--weight", "3");
         assertEquals(ExitCode.FAILURE, wrong.status(), wrong.text());
         assertTrue(wrong.err().contains("no open task or process \"nosuch\""), wrong.err());
-        final StringOutput old = StringOutput.of("hint", "--dir", dir, "camera", "--priority", "77");
-        assertEquals(ExitCode.OK, old.status(), old.text());
-        assertTrue(old.err().contains("`gpuseg hint` is `gpuseg set` now"), old.err());
         assertTrue(unknown.text().contains("did you mean 'camera'?"), unknown.text());
         final StringOutput status = StringOutput.of("status", "--dir", dir);
         assertTrue(status.text().contains("camera") && status.text().contains("SIMULATED GPU"), status.text());

@@ -74,7 +74,7 @@ class PolicyReplaySystemTest {
         policy("--set", "rr");
         policy("--set", "fp");
         policy("--task", "second", "--overrun", "demote");
-        assertEquals(ExitCode.OK, StringOutput.of("hint", "first", "--priority", "80", "--dir",
+        assertEquals(ExitCode.OK, StringOutput.of("set", "first", "--priority", "80", "--dir",
             rig.directory().root().toString()).status());
         Thread.sleep(250);
         assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", rig.directory().root().toString()).status());
