@@ -206,7 +206,7 @@ static int daemon_socket(char reason[256])
 	return -1;
 }
 
-/* A rule of the policy, as `gpuseg policy --task NAME --cap CAP` makes it. It also holds for tasks that open later. */
+/* A rule of the policy, as `gpuseg set NAME --cap CAP` makes it. It also holds for tasks that open later. */
 static void set_cap(int fd, const char *name, const char *cap)
 {
 	union {

@@ -304,7 +304,7 @@ def slices(c):
     daemon = c.daemon("--policy-file", rules)
     task = c.task(daemon, "logger", "--mode", "segment", "--kernel-ms", "5", "--pause-ms", "60000", "--priority", "0")
     for _ in range(100):
-        said = c.command(daemon, "policy", "--task", "logger", "--weight", "400")
+        said = c.command(daemon, "set", "logger", "--weight", "400")
         if "no task" not in said:
             break
         time.sleep(0.1)

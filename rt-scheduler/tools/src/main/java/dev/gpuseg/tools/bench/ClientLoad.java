@@ -20,11 +20,9 @@ import java.util.concurrent.TimeoutException;
  * @param clients    processes, 1..64
  * @param rate       segments per second of each
  * @param durationMs of the measurement
- * @param priority   of every client, 0 best effort
- * @param idle       what the dispatcher does when nothing waits; null: spin if it has a CPU to itself, else hybrid
  * @param cores      CPUs
  */
-public record ClientLoad(int clients, int rate, long durationMs, int priority, String idle, Cores cores) {
+public record ClientLoad(int clients, int rate, long durationMs, Cores cores) {
     private static final long SAMPLE_NS = 1_000_000_000L;
     private static final double NS_PER_S = 1e9;
     private static final int LIMIT_S = 120;
@@ -40,8 +38,7 @@ public record ClientLoad(int clients, int rate, long durationMs, int priority, S
      */
     public ObjectNode measure() throws IOException, InterruptedException, TimeoutException {
         try (LoadRig rig = new LoadRig()) {
-            final List<String> daemon = new ArrayList<>(List.of("--idle", idle != null ? idle : cores.enough() ? "spin"
-                : "hybrid"));
+            final List<String> daemon = new ArrayList<>(List.of("--idle", cores.enough() ? "spin" : "hybrid"));
             if (cores.enough()) {
                 rig.confine(cores.below(1));
                 daemon.addAll(List.of("--cpu", Integer.toString(cores.fromTop(0))));
@@ -58,7 +55,7 @@ public record ClientLoad(int clients, int rate, long durationMs, int priority, S
     private ObjectNode measure(final LoadRig rig) throws IOException, InterruptedException, TimeoutException {
         final List<String> options = new ArrayList<>(List.of("--clients", Integer.toString(clients), "--rate",
             Integer.toString(rate), "--duration", durationMs + "ms", "--priority",
-            Integer.toString(priority)));
+            "0"));
         if (cores.enough()) {   // one more CPU is left to the journal, the virtual GPU and the JVM's own threads
             options.addAll(List.of("--cpus", cores.below(1).without(1).toString()));
         }

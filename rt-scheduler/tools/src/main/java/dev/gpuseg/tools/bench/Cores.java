@@ -10,12 +10,8 @@ import java.util.BitSet;
  * the dispatcher, then to whatever the bench gives a CPU of its own. The rest is for everything else.
  *
  * @param cpus all of them
- * @param fifo SCHED_FIFO priority of the dispatcher, 0 none, -1 automatic
  */
-public record Cores(CpuSet cpus, int fifo) {
-    /** Choose the priority: {@value #FIFO_PRIORITY} where the dispatcher has a CPU to itself and it is permitted. */
-    public static final int AUTOMATIC = -1;
-
+public record Cores(CpuSet cpus) {
     /** With that many CPUs or more, the dispatcher has one to itself. */
     private static final int ENOUGH = 4;
     private static final int FIFO_PRIORITY = 80;
@@ -44,8 +40,8 @@ public record Cores(CpuSet cpus, int fifo) {
         return new CpuSet(rest);
     }
 
-    /** The priority to use: of SCHED_FIFO, 0 for none. */
+    /** SCHED_FIFO priority of the dispatcher: some where it has a CPU to itself and that is permitted, else 0. */
     int priority() throws InterruptedException {
-        return fifo != AUTOMATIC ? fifo : enough() && RealTime.isPermitted() ? FIFO_PRIORITY : 0;
+        return enough() && RealTime.isPermitted() ? FIFO_PRIORITY : 0;
     }
 }

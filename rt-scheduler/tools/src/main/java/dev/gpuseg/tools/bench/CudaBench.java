@@ -10,8 +10,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -137,27 +135,20 @@ public final class CudaBench {
         return run("calibration", List.of(program("rt"), "--calibrate"));
     }
 
-    /** Kernels back to back until stopped; user -1 = this one; gpu -1 = the first that the environment shows. */
-    public Other startOther(final String name, final double kernelMs, final String perIteration, final int user,
+    /** Kernels back to back until stopped; gpu -1 = the first that the environment shows. */
+    public Other startOther(final String name, final double kernelMs, final String perIteration,
         final int gpu) throws IOException {
-        return startCounting(name, user, page -> List.of(program("be"), page.toString(), Double.toString(kernelMs),
+        return startCounting(name, page -> List.of(program("be"), page.toString(), Double.toString(kernelMs),
             perIteration, Integer.toString(RUN_LIMIT_S * 4), Integer.toString(gpu)));
     }
 
-    /** A process that counts in a page (struct be_page); user -1 = this one. */
-    Other startCounting(final String name, final int user, final Function<Path, List<String>> program)
+    /** A process that counts in a page (struct be_page). */
+    Other startCounting(final String name, final Function<Path, List<String>> program)
         throws IOException {
         final Path file = root.resolve("other-" + name);
         Files.write(file, new byte[PAGE_BYTES]);
-        final List<String> command = new ArrayList<>();
-        if (user >= 0) {
-            Files.setPosixFilePermissions(root, PosixFilePermissions.fromString("rwxr-xr-x"));
-            Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
-            command.addAll(List.of("setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups"));
-        }
-        command.addAll(program.apply(file));
         final MappedByteBuffer page;
-        final Child child = Child.start("process " + name, command, errorsOf(name));
+        final Child child = Child.start("process " + name, program.apply(file), errorsOf(name));
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             page = channel.map(FileChannel.MapMode.READ_WRITE, 0, PAGE_BYTES);
         }

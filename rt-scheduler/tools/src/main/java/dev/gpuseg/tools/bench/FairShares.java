@@ -21,9 +21,10 @@ import java.util.concurrent.TimeUnit;
  * of one with a cap of 25 %, by the virtual GPU's own log. Simulated.
  *
  * @param durationMs of each interval in which shares are measured
- * @param quantum    longest turn, with its unit
  */
-public record FairShares(long durationMs, String quantum) {
+public record FairShares(long durationMs) {
+    /** Longest turn. */
+    public static final String QUANTUM = "10ms";
     private static final int[] WEIGHTS = {100, 200, 400};
     private static final double SUM_OF_WEIGHTS = 700;
     private static final double WEIGHT_LIMIT = 0.03;
@@ -45,7 +46,7 @@ public record FairShares(long durationMs, String quantum) {
         try (ScratchTree scratch = new ScratchTree(root);
             SimulatedMachine machine = new SimulatedMachine(scratch.path(), root, true)) {
             final Path log = root.resolve("vgpu.spans");
-            final Path policy = Files.writeString(root.resolve("policy.yaml"), "sharing: turns\nquantum: " + quantum
+            final Path policy = Files.writeString(root.resolve("policy.yaml"), "sharing: turns\nquantum: " + QUANTUM
                 + "\n");
             machine.startGpu("--log", log.toString());
             machine.startDaemon("--policy", "fp", "--policy-file", policy.toString());

@@ -37,12 +37,11 @@ public final class GpuBench implements AutoCloseable {
      * @param pauseMs    shortest pause between jobs
      * @param strategies in the order of the table
      * @param idle       of the daemon's dispatcher
-     * @param user       of the best-effort processes; -1 = this one
      * @param python     interpreter of the PyTorch scenarios
      * @param settleMs   after the start of a daemon
      * @param samples    directory for samples, or null: they are not kept
      */
-    public record Plan(int jobs, int seed, double pauseMs, List<GpuStrategy> strategies, String idle, int user,
+    public record Plan(int jobs, int seed, double pauseMs, List<GpuStrategy> strategies, String idle,
         String python, int settleMs, Path samples) {
     }
 
@@ -138,7 +137,7 @@ public final class GpuBench implements AutoCloseable {
         final String group = "group-" + groups++;
         try {
             for (int i = 0; i < count; i++) {
-                running.add(cuda.startOther(group + "-" + i, kernelMs, perIteration, plan.user(), -1));
+                running.add(cuda.startOther(group + "-" + i, kernelMs, perIteration, -1));
             }
             watch(running, scenario, body);
         } finally {
@@ -148,7 +147,7 @@ public final class GpuBench implements AutoCloseable {
 
     /** One more best-effort process, on the GPU of this index. The caller stops it. */
     CudaBench.Other startOther(final String name, final double kernelMs, final int gpu) throws IOException {
-        return cuda.startOther(name, kernelMs, perIteration, plan.user(), gpu);
+        return cuda.startOther(name, kernelMs, perIteration, gpu);
     }
 
     /** The same with processes that were started already. They are stopped at the end. */

@@ -46,8 +46,7 @@ public final class GpuBenchRecord {
         ResultFile.write(samples().resolve("results.svg"), svg);
     }
 
-    public void manifest(final JsonNode result, final List<String> xidBefore, final List<String> xidAfter,
-        final int user) throws IOException {
+    public void manifest(final JsonNode result, final List<String> xidBefore, final List<String> xidAfter) throws IOException {
         final ObjectNode manifest = JsonNodeFactory.instance.objectNode();
         final String gpu = result.path("gpu_before").asText();
         final ObjectNode machine = manifest.putObject("machine");
@@ -68,8 +67,7 @@ public final class GpuBenchRecord {
         manifest.put("date", LocalDate.now(ZoneOffset.UTC).toString()).put("begun", result.path("begun").asText());
         manifest.put("seed", result.path("seed").asInt()).put("commit", commit());
         final String uid = uid();
-        manifest.put("privilege", "daemon and real-time process as user " + uid + ", best-effort processes as user "
-            + (user < 0 ? uid : Integer.toString(user)));
+        manifest.put("privilege", "all processes as user " + uid);
         final ArrayNode runs = manifest.putArray("runs");
         runs.addObject().put("path", RUN).put("command", command);
         manifest.set("xid_lines_before", lines(xidBefore));

@@ -118,7 +118,7 @@ final class GpusScenario implements GpuScenario {
             "--samples", bench.samples(secondName).toString()));
         final List<CudaBench.Other> started = new ArrayList<>();
         try {
-            final CudaBench.Other second = bench.cuda().startCounting(secondName, -1, page -> {
+            final CudaBench.Other second = bench.cuda().startCounting(secondName, page -> {
                 final List<String> all = new ArrayList<>(GpuBench.in(daemon, command));
                 all.addAll(List.of("--own-page", page.toString(), "--gate"));
                 return all;

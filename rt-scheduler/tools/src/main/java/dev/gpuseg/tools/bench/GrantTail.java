@@ -11,7 +11,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -24,11 +23,12 @@ import java.util.concurrent.TimeoutException;
  * @param durationMs of each measurement
  * @param rate       begins per second
  * @param cores      CPUs, two or more
- * @param churn      processes that come and go in each second meanwhile, 0 = none
  */
-public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
+public record GrantTail(long durationMs, int rate, Cores cores) {
     private static final int LIMIT_S = 60;
     private static final int LISTED = 20;
+    /** Processes that come and go in each second meanwhile. */
+    private static final int CHURN = 5;
     /** A process that comes and goes. */
     private static final List<String> PASSING = List.of("--clients", "1", "--rate", "100", "--warmup", "0ms",
         "--duration", "50ms");
@@ -39,56 +39,22 @@ public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
     private static final long GOAL_P99_99_NS = 20_000;
     private static final long GOAL_MAX_NS = 200_000;
 
-    /** Sets of options of JVM and daemon, each added to what the launcher gives. */
-    private static final Map<String, Setting> SETTINGS = new LinkedHashMap<>();
-
-    private record Setting(List<String> jvm, List<String> run, boolean fifo) {
-        Setting(final String... jvm) {
-            this(List.of(jvm), List.of(), true);
-        }
-    }
-
-    static {
-        SETTINGS.put("default", new Setting());
-        SETTINGS.put("no-fifo", new Setting(List.of(), List.of(), false));
-        SETTINGS.put("no-lock-memory", new Setting(List.of(), List.of("--no-lock-memory"), true));
-        SETTINGS.put("no-perf-data", new Setting("-XX:-UsePerfData"));
-        SETTINGS.put("pre-touch", new Setting("-XX:+AlwaysPreTouch"));
-        SETTINGS.put("periodic-safepoints", new Setting("-XX:GuaranteedSafepointInterval=1000"));
-        SETTINGS.put("serial-collector", new Setting("-XX:-UseZGC", "-XX:+UseSerialGC", "-Xmn64m"));
-        SETTINGS.put("g1-collector", new Setting("-XX:-UseZGC", "-XX:+UseG1GC"));
-        SETTINGS.put("no-collector", new Setting("-XX:-UseZGC", "-XX:+UnlockExperimentalVMOptions",
-            "-XX:+UseEpsilonGC", "-Xms1g", "-Xmx1g"));
-        SETTINGS.put("huge-pages", new Setting("-XX:+UseTransparentHugePages"));
-        SETTINGS.put("c2-only", new Setting("-XX:-TieredCompilation"));
-        SETTINGS.put("together", new Setting("-XX:-UsePerfData", "-XX:+AlwaysPreTouch",
-            "-XX:+UseTransparentHugePages"));
-    }
-
-    /** The sets of options that can be compared. */
-    public static List<String> settings() {
-        return List.copyOf(SETTINGS.keySet());
-    }
-
     /**
      * Starts everything, measures, ends everything.
      *
-     * @param name one of {@link #settings}
      * @return the figures, with the causes of stalls
      * @throws IOException          if a file cannot be read
      * @throws TimeoutException     if a process does not end
      */
-    public ObjectNode measure(final String name) throws IOException, InterruptedException, TimeoutException {
-        final Setting setting = SETTINGS.get(name);
+    public ObjectNode measure() throws IOException, InterruptedException, TimeoutException {
         try (LoadRig rig = new LoadRig()) {
             final Path log = rig.errors().resolve("jvm.log");
-            final List<String> jvm = new ArrayList<>(setting.jvm);
-            jvm.add("-Xlog:safepoint=info,gc=info,jit+compilation=debug:file=" + log + ":timenanos:filecount=0");
+            final List<String> jvm = List.of("-Xlog:safepoint=info,gc=info,jit+compilation=debug:file=" + log + ":timenanos:filecount=0");
             final boolean witness = cores.count() >= CPUS_WITH_WITNESS;
             if (cores.enough()) {
                 rig.confine(cores.below(witness ? 3 : 2));
             }
-            final int priority = setting.fifo ? cores.priority() : 0;
+            final int priority = cores.priority();
             final List<String> run = new ArrayList<>(List.of("--idle", "spin", "--cpu",
                 Integer.toString(cores.fromTop(0))));
             run.addAll(DaemonSettings.write(rig.errors().resolve("settings.yaml"), "queue-size: 16MiB"));
@@ -102,20 +68,19 @@ public record GrantTail(long durationMs, int rate, Cores cores, int churn) {
             if (witness) {
                 client.addAll(List.of("--witness", Integer.toString(cores.fromTop(2))));
             }
-            run.addAll(setting.run);
             rig.start(jvm, run, INSTANT);
             final Child generator = rig.clients(client);
             final long clientPid = childOf(generator.pid());
             final JsonNode before = rig.status();
             try (Evidence evidence = new Evidence(rig.daemon().pid(), clientPid);
-                Churn comeAndGo = churn == 0 ? null : new Churn(rig.clientsCommand(PASSING), churn)) {
+                Churn comeAndGo = new Churn(rig.clientsCommand(PASSING), CHURN)) {
                 final JsonNode seen = LoadRig.result(generator, LIMIT_S + (int) (durationMs / 1000));
-                final int passed = comeAndGo == null ? 0 : comeAndGo.finish();
+                final int passed = comeAndGo.finish();
                 final JsonNode after = rig.status();
                 rig.stop();
                 evidence.finish(log);
                 final ObjectNode one = judged(seen, before, after, evidence);
-                one.put("fifo", priority).put("churn", churn).put("processes_came_and_went", passed);
+                one.put("fifo", priority).put("churn", CHURN).put("processes_came_and_went", passed);
                 evidence.stolen(cores.fromTop(0), cores.fromTop(1)).forEach(one::put);
                 return one;
             }

@@ -66,7 +66,7 @@ final class LevelsScenario implements GpuScenario {
             lowCommand.addAll(lowPauses());
             lowCommand.addAll(List.of("--priority", Integer.toString(LOW), "--name", name + "-low", "--samples",
                 bench.samples(name + "-low").toString()));
-            final CudaBench.Other low = bench.cuda().startCounting(name, -1, page -> {
+            final CudaBench.Other low = bench.cuda().startCounting(name, page -> {
                 final List<String> all = new ArrayList<>(GpuBench.in(daemon, lowCommand));
                 all.addAll(List.of("--own-page", page.toString(), "--gate"));
                 return all;

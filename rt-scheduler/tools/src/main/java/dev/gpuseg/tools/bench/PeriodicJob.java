@@ -35,7 +35,7 @@ record PeriodicJob(String name, double kernelMs, int kernels, double periodMs, i
 
     /** Has a context and does nothing: it waits for a gate that nobody opens. */
     static CudaBench.Other idle(final GpuBench bench, final String processName) throws IOException {
-        return bench.cuda().startCounting(processName, bench.plan().user(), page -> {
+        return bench.cuda().startCounting(processName, page -> {
             final List<String> command = bench.realTimeCommand("none", 1, 1);
             command.addAll(List.of("--own-page", page.toString(), "--gate"));
             return command;

@@ -141,7 +141,7 @@ final class PeriodicProcesses {
         final List<String> command = command(part, daemon == null ? "none" : "segment", jobs(part),
             (int) Math.ceil(WARM_MS / part.periodMs()));
         command.addAll(List.of("--name", cellName, "--samples", bench.samples(cellName).toString()));
-        return bench.cuda().startCounting(cellName, -1, page -> {
+        return bench.cuda().startCounting(cellName, page -> {
             final List<String> all = new ArrayList<>(GpuBench.in(daemon, command));
             all.addAll(List.of("--own-page", page.toString(), "--gate", "--stay"));
             return all;

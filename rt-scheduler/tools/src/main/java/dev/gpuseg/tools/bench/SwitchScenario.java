@@ -158,7 +158,7 @@ final class SwitchScenario implements GpuScenario {
 
     /** A process with a short kernel halfway between the begins of the loop: the GPU is idle at each of them. */
     private static CudaBench.Other between(final GpuBench bench, final String processName) throws IOException {
-        return bench.cuda().startCounting(processName, bench.plan().user(), page -> {
+        return bench.cuda().startCounting(processName, page -> {
             final List<String> command = bench.realTimeCommand("none", BETWEEN_MS, PeriodicJob.ENDLESS);
             command.addAll(List.of("--period-ms", Double.toString(JOB.periodMs()), "--phase-ms",
                 Double.toString(JOB.periodMs() / 2), "--jitter-ms", "0", "--own-page", page.toString()));

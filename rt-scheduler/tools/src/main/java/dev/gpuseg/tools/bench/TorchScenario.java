@@ -106,7 +106,7 @@ record TorchScenario(String name, String program, int periodMs) implements GpuSc
         final List<CudaBench.Other> trainings = new ArrayList<>();
         try {
             for (final String training : TRAININGS) {
-                trainings.add(bench.cuda().startCounting(name + "-" + training, bench.plan().user(), page -> {
+                trainings.add(bench.cuda().startCounting(name + "-" + training, page -> {
                     final List<String> command = List.of(bench.plan().python(), file(), training, "--page",
                         page.toString());
                     return daemon == null ? command

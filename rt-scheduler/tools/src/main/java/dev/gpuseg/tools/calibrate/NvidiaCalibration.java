@@ -102,7 +102,7 @@ public final class NvidiaCalibration extends DaemonCosts {
     private List<CudaBench.Other> others(final int count) throws IOException, InterruptedException {
         final List<CudaBench.Other> running = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            running.add(cuda.startOther(number + "-" + i, OTHER_MS, perIteration, -1, -1));
+            running.add(cuda.startOther(number + "-" + i, OTHER_MS, perIteration, -1));
         }
         for (final CudaBench.Other other : running) {
             other.awaitReady();

@@ -38,6 +38,16 @@ import picocli.CommandLine.Spec;
         + "Exit status 0: everything was measured and every result was right; 1: otherwise; 3: with --require-goals, "
         + "a goal was missed.")
 final class BenchGpuCommand implements Callable<Integer> {
+    private static final double KERNEL_MS = 5;
+    private static final double OTHER_KERNEL_MS = 20;
+    private static final double PAUSE_MS = 30;
+    private static final int SEED = 1;
+    /** The strategy that is compared with the goals. */
+    private static final GpuStrategy JUDGED = GpuStrategy.OPTIMISTIC;
+    /** Of tests, whose machine may need longer than this to look at the processes that run already, ms. */
+    private static final int SETTLE_MS = Integer.getInteger("gpuseg.bench.settle", 500);
+    private static final String PYTHON = "python3";
+
     @Spec
     private CommandSpec spec;
 
@@ -46,7 +56,7 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     @Option(names = "--scenarios", paramLabel = "NAME", split = ",", completionCandidates = Scenarios.class,
         description = "Any of ${COMPLETION-CANDIDATES} (default: all; those of PyTorch are left out without torch, "
-            + "gpus with a single GPU).")
+            + "gpus with a single GPU). PyTorch is that of python3.")
     private List<String> scenarios;
 
     /** For completion and help. */
@@ -56,16 +66,6 @@ final class BenchGpuCommand implements Callable<Integer> {
             return GpuScenarios.names().iterator();
         }
     }
-
-    @Option(names = "--kernel", paramLabel = "MS", defaultValue = "5",
-        description = "Length of the real-time kernel of scenario long, milliseconds, above 0 (default: "
-            + "${DEFAULT-VALUE}).")
-    private double kernelMs;
-
-    @Option(names = "--other-kernel", paramLabel = "MS", defaultValue = "20",
-        description = "Length of the best-effort kernels of scenario long, milliseconds, above 0 (default: "
-            + "${DEFAULT-VALUE}).")
-    private double otherMs;
 
     @Option(names = "--others", paramLabel = "N", split = ",", defaultValue = "3,7,1",
         description = "Numbers of best-effort processes of scenario long, 1..14 (default: ${DEFAULT-VALUE}).")
@@ -78,25 +78,12 @@ final class BenchGpuCommand implements Callable<Integer> {
         GpuStrategy.BARE_BLOCKING, GpuStrategy.BARE_OPTIMISTIC, GpuStrategy.BLOCKING, GpuStrategy.OPTIMISTIC,
         GpuStrategy.HINT, GpuStrategy.EXEC);
 
-    @Option(names = "--judge", paramLabel = "NAME", defaultValue = "OPTIMISTIC",
-        description = "The strategy that is compared with the goals (default: ${DEFAULT-VALUE}).")
-    private GpuStrategy judged;
-
     @Option(names = "--require-goals", description = "Exit with status 3 if a goal that was measured was missed.")
     private boolean requireGoals;
 
     @Option(names = "--jobs", paramLabel = "N", defaultValue = "120",
         description = "Real-time jobs per cell, 20..100000 (default: ${DEFAULT-VALUE}).")
     private int jobs;
-
-    @Option(names = "--pause", paramLabel = "MS", defaultValue = "30",
-        description = "Shortest pause between jobs, milliseconds, 0 or more; the seed adds up to 9 ms (default: "
-            + "${DEFAULT-VALUE}).")
-    private double pauseMs;
-
-    @Option(names = "--seed", paramLabel = "N", defaultValue = "1",
-        description = "Seed of the pauses (default: ${DEFAULT-VALUE}).")
-    private int seed;
 
     @Option(names = "--out", paramLabel = "DIR",
         description = "Record the run in this directory: manifest, results, drawing, all samples.")
@@ -106,25 +93,11 @@ final class BenchGpuCommand implements Callable<Integer> {
         description = "What the daemon's dispatcher does without work (default: ${DEFAULT-VALUE}).")
     private String idle;
 
-    @Option(names = "--user", paramLabel = "UID", defaultValue = "-1",
-        description = "Run the best-effort processes as this user; needs root and setpriv (default: this user).")
-    private int user;
-
-    @Option(names = "--settle", paramLabel = "MS", defaultValue = "500",
-        description = "Time to wait after the start of a daemon, milliseconds: it examines the running processes, 30 "
-            + "ms each on a machine with an H200 (default: ${DEFAULT-VALUE}).")
-    private int settleMs;
-
-    @Option(names = "--python", paramLabel = "PROGRAM", defaultValue = "python3",
-        description = "Interpreter with torch (default: ${DEFAULT-VALUE}).")
-    private String python;
-
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
-        if (jobs < 20 || jobs > 100_000 || kernelMs <= 0 || otherMs <= 0 || pauseMs < 0 || settleMs < 0
-            || others.stream().anyMatch(n -> n < 1 || n > 14)) {
+        if (jobs < 20 || jobs > 100_000 || others.stream().anyMatch(n -> n < 1 || n > 14)) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--jobs is " + jobs + ", --others " + others
-                + "; use 20..100000 jobs, 1..14 processes, lengths above 0 and pauses of 0 or more");
+                + "; use 20..100000 jobs and 1..14 processes");
         }
         if (scenarios != null && !GpuScenarios.names().containsAll(scenarios)) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--scenarios is " + String.join(",", scenarios)
@@ -138,19 +111,19 @@ final class BenchGpuCommand implements Callable<Integer> {
             : new GpuBenchRecord(out, spec.root().commandLine().getParseResult().originalArgs());
         final List<String> xidBefore = GpuBenchRecord.xidLines();
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
-        result.put("begun", Instant.now().toString()).put("jobs", jobs).put("seed", seed).put("pause_ms", pauseMs);
+        result.put("begun", Instant.now().toString()).put("jobs", jobs).put("seed", SEED).put("pause_ms", PAUSE_MS);
         result.put("idle", idle).put("driver", verdict.reason());
         result.put("simulated", !System.getProperty("gpuseg.nvidia.library", "").isEmpty());   // a stand-in's driver
         measure(result, record);
         final List<String> xidAfter = GpuBenchRecord.xidLines();
-        final List<GpuGoals.Goal> goals = GpuGoals.judge(result, judged,
+        final List<GpuGoals.Goal> goals = GpuGoals.judge(result, JUDGED,
             xidBefore == null || xidAfter == null ? null : GpuBenchRecord.newLines(xidBefore, xidAfter));
         result.set("goals", GpuGoals.json(goals));
         result.put("ended", Instant.now().toString());
         if (record != null) {
             record.results(result);
             record.drawing(GpuBenchChart.draw(result));
-            record.manifest(result, xidBefore, xidAfter, user);
+            record.manifest(result, xidBefore, xidAfter);
         }
         if (json) {
             spec.commandLine().getOut().println(result);
@@ -175,8 +148,8 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     private void measure(final ObjectNode result, final GpuBenchRecord record)
         throws IOException, InterruptedException, TimeoutException {
-        final GpuBench.Plan plan = new GpuBench.Plan(jobs, seed, pauseMs, strategies, idle, user, python,
-            settleMs, record == null ? null : record.samples());
+        final GpuBench.Plan plan = new GpuBench.Plan(jobs, SEED, PAUSE_MS, strategies, idle, PYTHON,
+            SETTLE_MS, record == null ? null : record.samples());
         final ObjectNode measured = result.putObject("scenarios");
         final Runnable save = () -> {
             try {
@@ -206,7 +179,7 @@ final class BenchGpuCommand implements Callable<Integer> {
     }
 
     private List<GpuScenario> chosen() {
-        return GpuScenarios.all(kernelMs, otherMs, others, strategies).stream()
+        return GpuScenarios.all(KERNEL_MS, OTHER_KERNEL_MS, others, strategies).stream()
             .filter(s -> scenarios == null || scenarios.contains(s.name())).toList();
     }
 }

@@ -31,11 +31,6 @@ final class BenchIpcCommand implements Callable<Integer> {
         description = "Rounds of each measurement, 1000..10000000 (default: ${DEFAULT-VALUE}).")
     private int rounds;
 
-    @Option(names = "--pairs", paramLabel = "N", defaultValue = "5",
-        description = "Pairs of floor and begin, 1..100; each starts a daemon, which takes some 5 s (default: "
-            + "${DEFAULT-VALUE}).")
-    private int pairs;
-
     @Option(names = "--client-cpu", paramLabel = "N", defaultValue = "0",
         description = "CPU of the application (default: ${DEFAULT-VALUE}).")
     private int clientCpu;
@@ -43,11 +38,6 @@ final class BenchIpcCommand implements Callable<Integer> {
     @Option(names = "--daemon-cpu", paramLabel = "N", defaultValue = "1",
         description = "CPU of the daemon's dispatcher (default: ${DEFAULT-VALUE}).")
     private int daemonCpu;
-
-    @Option(names = "--metrics",
-        description = "Instead, compare begin and end with and without metrics that are scraped every second, in "
-            + "alternating pairs; takes one to three minutes.")
-    private boolean metrics;
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
@@ -61,37 +51,17 @@ final class BenchIpcCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--rounds is " + rounds
                 + "; use 1000..10000000");
         }
-        if (pairs < 1 || pairs > 100) {
-            throw new CommandLine.ParameterException(spec.commandLine(), "--pairs is " + pairs + "; use 1..100");
-        }
-        try (IpcLatency bench = new IpcLatency(clientCpu, daemonCpu, rounds, pairs)) {
-            final ObjectNode result = metrics ? bench.measureMetrics() : bench.measure();
+        try (IpcLatency bench = new IpcLatency(clientCpu, daemonCpu, rounds)) {
+            final ObjectNode result = bench.measure();
             final PrintWriter out = spec.commandLine().getOut();
             if (json) {
                 out.println(result);
-            } else if (metrics) {
-                printMetrics(result, out);
             } else {
                 print(result, out);
             }
             out.flush();
             return ExitCode.OK;
         }
-    }
-
-    private static void printMetrics(final ObjectNode result, final PrintWriter out) {
-        out.printf("%-12s %12s %12s %8s%n", "ns", "without", "with metrics", "ratio");
-        for (final JsonNode pair : result.path("pairs")) {
-            for (final Map.Entry<String, JsonNode> figure : pair.properties()) {
-                out.printf(Locale.ROOT, "%-12s %12.0f %12.0f %8.3f%n", figure.getKey(),
-                    figure.getValue().path("without_ns").asDouble(), figure.getValue().path("with_ns").asDouble(),
-                    figure.getValue().path("ratio").asDouble());
-            }
-        }
-        out.printf(Locale.ROOT, "%nmedian of the pairs: begin p50 %.3f, p99 %.3f; end p50 %.3f, p99 %.3f; %d scrapes%n",
-            result.path("begin_p50_ratio").asDouble(), result.path("begin_p99_ratio").asDouble(),
-            result.path("end_p50_ratio").asDouble(), result.path("end_p99_ratio").asDouble(),
-            result.path("scrapes").asLong());
     }
 
     private void print(final ObjectNode result, final PrintWriter out) {

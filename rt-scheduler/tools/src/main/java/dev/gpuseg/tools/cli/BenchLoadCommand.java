@@ -21,8 +21,8 @@ import picocli.CommandLine.Spec;
 /** Many clients for a long time: is anything lost, does memory grow, how late are grants. */
 @Command(name = "load", mixinStandardHelpOptions = true,
     description = "Soak test: clients, one process each, begin and end segments at a fixed rate through a real daemon "
-        + "on a SIMULATED GPU. Every begin waits for its grant. Segments are empty, and best effort unless --priority "
-        + "is given. Exit status 1: a record was lost or refused, a client failed, files were left, or memory grew.")
+        + "on a SIMULATED GPU. Every begin waits for its grant. Segments are empty and best "
+        + "effort. Exit status 1: a record was lost or refused, a client failed, files were left, or memory grew.")
 final class BenchLoadCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -38,15 +38,6 @@ final class BenchLoadCommand implements Callable<Integer> {
     @Mixin
     private BenchOptions form;
 
-    @Option(names = "--priority", paramLabel = "N", defaultValue = "0",
-        description = "Priority of every client, 1..99, or 0 for best effort (default: ${DEFAULT-VALUE}).")
-    private int priority;
-
-    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep",
-        description = "What the daemon's dispatcher does without work (default: spin if it has a CPU of its own, else "
-            + "hybrid).")
-    private String idle;
-
     @Mixin
     private CoreOptions cores;
 
@@ -56,7 +47,7 @@ final class BenchLoadCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--clients is " + clients + ", --rate " + rate
                 + ", --duration " + form.durationMs() + "ms; use 1..64, 1..100000 and at least 1s");
         }
-        final ObjectNode result = new ClientLoad(clients, rate, form.durationMs(), priority, idle, cores.cores())
+        final ObjectNode result = new ClientLoad(clients, rate, form.durationMs(), cores.cores())
             .measure();
         final PrintWriter out = spec.commandLine().getOut();
         if (form.json()) {

@@ -42,57 +42,35 @@ final class BenchTailCommand implements Callable<Integer> {
         description = "Begins per second, 1..100000 (default: ${DEFAULT-VALUE}).")
     private int rate;
 
-    @Option(names = "--churn", paramLabel = "N", defaultValue = "5",
-        description = "Processes that register, work for a moment and end, in each second meanwhile, 0..100 (default: "
-            + "${DEFAULT-VALUE}).")
-    private int churn;
-
     @Mixin
     private CoreOptions coreOptions;
-
-    @Option(names = "--settings", paramLabel = "NAME", split = ",", defaultValue = "default",
-        description = "Sets of options of JVM and daemon to compare: default, no-fifo, no-lock-memory, no-perf-data, "
-            + "pre-touch, periodic-safepoints, serial-collector, g1-collector, no-collector (1 GiB, then it ends), "
-            + "huge-pages, c2-only, together, or all (default: ${DEFAULT-VALUE}).")
-    private List<String> settings;
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
         final Cores cores = coreOptions.cores();
-        if (form.durationMs() < 1_000 || rate < 1 || rate > 100_000 || cores.count() < 2 || churn < 0
-            || churn > 100) {
+        if (form.durationMs() < 1_000 || rate < 1 || rate > 100_000 || cores.count() < 2) {
             throw usage("--duration is " + form.durationMs() + "ms, --rate " + rate + ", --cpus " + cores.cpus()
-                + ", --churn " + churn + "; use at least 1s, 1..100000, two CPUs and 0..100");
-        }
-        final List<String> chosen = settings.contains("all") ? GrantTail.settings() : settings;
-        for (final String name : chosen) {
-            if (!GrantTail.settings().contains(name)) {
-                throw usage("--settings: \"" + name + "\" is unknown; use all or " + String.join(", ",
-                    GrantTail.settings()));
-            }
+                + "; use at least 1s, 1..100000 and two CPUs");
         }
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
         result.put("simulated", true).put("cpus", cores.count()).put("indicative", !cores.enough()).put("rate", rate);
         result.put("dispatcher_cpu", cores.fromTop(0)).put("client_cpu", cores.fromTop(1));
         result.put("jdk", Runtime.version().toString()).put("kernel", System.getProperty("os.version"));
-        final GrantTail bench = new GrantTail(form.durationMs(), rate, cores, churn);
+        final GrantTail bench = new GrantTail(form.durationMs(), rate, cores);
         final PrintWriter out = spec.commandLine().getOut();
-        for (final String name : chosen) {
-            final ObjectNode one = bench.measure(name);
-            result.withObject("/settings").set(name, one);
-            if (!form.json()) {
-                print(name, one, cores, out);
-            }
-        }
+        final ObjectNode one = bench.measure();
+        result.withObject("/settings").set("default", one);
         if (form.json()) {
             out.println(result);
+        } else {
+            print(one, cores, out);
         }
         out.flush();
         return ExitCode.OK;
     }
 
-    private static void print(final String name, final ObjectNode one, final Cores cores, final PrintWriter out) {
-        out.println("settings " + name + ", SIMULATED GPU" + (cores.enough() ? "" : ", indicative only: "
+    private static void print(final ObjectNode one, final Cores cores, final PrintWriter out) {
+        out.println("SIMULATED GPU" + (cores.enough() ? "" : ", indicative only: "
             + cores.count() + " CPUs") + (one.path("fifo").asInt() > 0 ? ", SCHED_FIFO" : ""));
         for (final String kind : List.of("due_to_grant_ns", "begin_to_grant_ns")) {
             final JsonNode v = one.path(kind);

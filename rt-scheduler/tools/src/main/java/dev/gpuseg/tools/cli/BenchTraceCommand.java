@@ -22,23 +22,17 @@ import picocli.CommandLine.Spec;
 
 /** What tracing costs, and whether it keeps up. */
 @Command(name = "trace", mixinStandardHelpOptions = true,
-    description = "Write events at a fixed rate through the ring and the journal's thread, as the daemon does, then "
+    description = "Write 100,000 events a second through the ring and the journal's thread, as the daemon does, then "
         + "read them back and count them. Exit status 3: events were lost.")
 final class BenchTraceCommand implements Callable<Integer> {
+    private static final int RATE = 100_000;
+
     @Spec
     private CommandSpec spec;
 
     @Option(names = "--duration", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "60s",
         description = "How long events are written, 1s..10min (default: ${DEFAULT-VALUE}).")
     private Duration duration;
-
-    @Option(names = "--rate", paramLabel = "N", defaultValue = "100000",
-        description = "Events per second, 1000..5000000 (default: ${DEFAULT-VALUE}).")
-    private int rate;
-
-    @Option(names = "--dir", paramLabel = "DIR",
-        description = "Directory of the journal (default: a new temporary directory). It needs 68 bytes per event.")
-    private Path dir;
 
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;
@@ -49,21 +43,11 @@ final class BenchTraceCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--duration is " + duration.toMillis()
                 + "ms; use 1s..10min");
         }
-        if (rate < 1000 || rate > 5_000_000) {
-            throw new CommandLine.ParameterException(spec.commandLine(), "--rate is " + rate + "; use 1000..5000000");
-        }
-        if (dir != null) {
-            return measure(Files.createDirectories(dir));
-        }
         try (ScratchTree where = new ScratchTree(Files.createTempDirectory("gpuseg-bench-trace-"))) {
-            return measure(where.path());
+            final ObjectNode result = new JournalRate(duration, RATE).measure(where.path());
+            print(result);
+            return result.path("holds").asBoolean() ? ExitCode.OK : ExitCode.NO;
         }
-    }
-
-    private int measure(final Path where) throws IOException, InterruptedException {
-        final ObjectNode result = new JournalRate(duration, rate).measure(where);
-        print(result);
-        return result.path("holds").asBoolean() ? ExitCode.OK : ExitCode.NO;
     }
 
     private void print(final ObjectNode r) {

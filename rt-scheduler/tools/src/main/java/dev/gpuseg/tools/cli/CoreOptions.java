@@ -15,13 +15,8 @@ final class CoreOptions {
 
     @Option(names = "--cpus", paramLabel = "LIST",
         description = "CPUs to use, like 2-9. The dispatcher runs on the highest; with four or more it has that CPU "
-            + "alone (default: the CPUs that this process may use).")
+            + "alone, with SCHED_FIFO where that is permitted (default: the CPUs that this process may use).")
     private String list;
-
-    @Option(names = "--fifo", paramLabel = "N", defaultValue = "-1",
-        description = "SCHED_FIFO priority of the dispatcher, 1..99, or 0 for none (default: 80 if it has a CPU alone "
-            + "and this is permitted, else none).")
-    private int fifo;
 
     /** Checks the options. */
     Cores cores() {
@@ -35,10 +30,6 @@ final class CoreOptions {
             throw new CommandLine.ParameterException(spec.commandLine(), "--cpus: this machine has no CPU " + cpu
                 + "; see `lscpu -e`");
         });
-        if (fifo < Cores.AUTOMATIC || fifo > 99) {
-            throw new CommandLine.ParameterException(spec.commandLine(), "--fifo is " + fifo
-                + "; use 1..99, or 0 for none");
-        }
-        return new Cores(cpus, fifo);
+        return new Cores(cpus);
     }
 }

@@ -35,44 +35,14 @@ final class PolicyCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Parameters(arity = "0..1", paramLabel = "FILE", description = "Policy file in YAML or JSON.")
+    @Parameters(arity = "0..1", paramLabel = "FILE", description = "Policy file in YAML or JSON: a policy with its "
+        + "parameters, or rules for tasks and groups alone, as of tasks that open later. `gpuseg set` changes open tasks.")
     private Path file;
 
     @Option(names = "--set", paramLabel = "NAME", completionCandidates = PolicyHelp.class,
         description = "New policy: ${COMPLETION-CANDIDATES}, or one of the jar of `gpuseg run --policy-jar`. A policy "
             + "without defaults for its parameters needs a FILE.")
     private String name;
-
-    @Option(names = "--task", paramLabel = "TASK",
-        description = "Name of the open task whose overrun action, weight or cap changes. Weight and cap count for "
-            + "its process. The change also holds for a task of that name that opens later.")
-    private String task;
-
-    @Option(names = "--later", description = "The task of --task need not be open yet.")
-    private boolean later;
-
-    @Option(names = "--group", paramLabel = "N", description = "Number of the group whose weight or cap changes.")
-    private Integer group;
-
-    @Option(names = "--weight", paramLabel = "N", description = "Share of best-effort time, 1..10000 (initially 100).")
-    private Integer weight;
-
-    @Option(names = "--cap", paramLabel = "TIME/PERIOD",
-        description = "Most GPU time of best-effort work in each period, such as 25ms/100ms, or none.")
-    private String cap;
-
-    @Option(names = "--overrun", paramLabel = "ACTION",
-        description = "Action on overrun: notify, demote, suspend or skip-next.")
-    private String overrun;
-
-    @Option(names = "--anticipate", paramLabel = "off|declared|learned",
-        description = "Disable lower work shortly before begins that are expected: of the --task, or without --task of "
-            + "all tasks that have no such setting of their own.")
-    private String anticipate;
-
-    @Option(names = "--anticipation-budget", paramLabel = "PERCENT",
-        description = "Share of its time for which best-effort work may stand still for that, 0..100.")
-    private Integer anticipationBudget;
 
     @Option(names = "--save",
         description = "Keep this change, all others since the start, and what was kept before. The next daemon "
@@ -90,7 +60,7 @@ final class PolicyCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        if (watch.isGiven() && (file != null || name != null || task != null || group != null || save || forget)) {
+        if (watch.isGiven() && (file != null || name != null || save || forget)) {
             throw usage("--watch only shows; change first, then watch");
         }
         return watch.run(spec.commandLine().getOut(), json, this::ask);
@@ -103,9 +73,6 @@ final class PolicyCommand implements Callable<Integer> {
         final Node settings = settings();
         if (settings != null) {
             judge(settings);
-            if (task != null && !later) {
-                OpenTasks.named(AdminClient.ask(where, AdminClient.command("status")), task);   // refuses a wrong name
-            }
             request.set("settings", settings.toJson());
         }
         if (save && forget) {
@@ -143,52 +110,16 @@ final class PolicyCommand implements Callable<Integer> {
 
     /** What is to change; null if nothing is. */
     private Node settings() {
-        final boolean rule = weight != null || cap != null || overrun != null || task != null && anticipate != null;
-        final boolean ahead = task == null && anticipate != null || anticipationBudget != null;
+        if (file != null && name != null) {
+            throw usage("give FILE or --set, not both");
+        }
         if (file != null) {
-            if (name != null || task != null || group != null || rule || ahead) {
-                throw usage("give FILE or options, not both");
-            }
             return PolicyReader.load(file);
         }
-        if ((task != null || group != null) != rule || task != null && group != null
-            || group != null && overrun != null) {
-            throw usage("give --task with --weight, --cap, --overrun or --anticipate, or --group with --weight or "
-                + "--cap");
-        }
-        if (name == null && !rule && !ahead) {
+        if (name == null) {
             return null;
         }
-        final ObjectNode root = JsonNodeFactory.instance.objectNode();
-        if (name != null) {
-            root.put("policy", name);
-        }
-        if (task == null && anticipate != null) {
-            root.put("anticipate", anticipate);
-        }
-        if (anticipationBudget != null) {
-            root.put("anticipation_budget", anticipationBudget);
-        }
-        if (rule) {
-            final ObjectNode node = root.putArray(task != null ? "tasks" : "groups").addObject();
-            if (task != null) {
-                node.put("task", task);
-            } else {
-                node.put("group", group);
-            }
-            if (weight != null) {
-                node.put("weight", weight);
-            }
-            if (cap != null) {
-                node.put("cap", cap);
-            }
-            if (overrun != null) {
-                node.put("overrun", overrun);
-            }
-            if (task != null && anticipate != null) {
-                node.put("anticipate", anticipate);
-            }
-        }
+        final ObjectNode root = JsonNodeFactory.instance.objectNode().put("policy", name);
         return Node.of(root, "policy", "the change");
     }
 

@@ -14,8 +14,7 @@ class BenchGpuDevicesTest extends BenchGpuRig {
     @Test
     void shouldMeasureTwoGpusUnderOneDaemon() throws Exception {
         useGpus(2);
-        final Ended run = bench("--scenarios", "gpus", "--kernel", "2", "--other-kernel", "3",
-            "--strategies", "NONE,OPTIMISTIC");
+        final Ended run = bench("--scenarios", "gpus", "--strategies", "NONE,OPTIMISTIC");
         final JsonNode result = results();
         final String all = run.said() + "\n" + result.toPrettyString();
         assertEquals(ExitCode.OK, run.status(), all);

@@ -114,7 +114,7 @@ abstract class BenchGpuRig {
         Files.writeString(settings(), "warm-up: false\n");
         final Path path = Files.createDirectory(root.resolve("path"));
         script(path.resolve("nvidia-smi"), "#!/bin/sh\necho 'Stand-in GPU, 0.0, 1000 MHz, 500 MHz, 30'\n");
-        script(path.resolve("python-standin"), PYTHON);
+        script(python(), PYTHON);
     }
 
     @AfterEach
@@ -166,6 +166,11 @@ abstract class BenchGpuRig {
         return root.resolve("gpuseg.yaml");
     }
 
+    /** The interpreter that the bench finds. */
+    final Path python() {
+        return root.resolve("path/python3");
+    }
+
     final String socket() {
         return root.resolve("rm.sock").toString();
     }
@@ -189,10 +194,10 @@ abstract class BenchGpuRig {
             + root.resolve("path") + ":" + System.getenv("PATH")));
         command.addAll(environment);
         final List<String> arguments = new ArrayList<>(List.of("bench", "gpu", "--jobs", Integer.toString(JOBS),
-            "--pause", "1", "--settle", settleMs, "--out", root.resolve("out").toString()));
+            "--out", root.resolve("out").toString()));
         arguments.addAll(List.of(options));
         final List<String> java = JavaCommand.of(Gpuseg.class, arguments);
-        java.addAll(1, List.of("-Dgpuseg.programs=" + programs(), "-Dgpuseg.nvidia.library=" + FAKE,
+        java.addAll(1, List.of("-Dgpuseg.bench.settle=" + settleMs, "-Dgpuseg.programs=" + programs(), "-Dgpuseg.nvidia.library=" + FAKE,
             "-Dgpuseg.config=" + settings(), "-Dgpuseg.nvidia.gpus=" + root.resolve("gpus")));
         command.addAll(java);
         try (Child child = Child.start("bench gpu", command, root.resolve("bench-errors"))) {

@@ -21,8 +21,8 @@ class BenchGpuTest extends BenchGpuRig {
     void shouldMeasureEveryScenarioJudgeTheGoalsAndRecordTheRun() throws Exception {
         calibrateAsOnAGpu();
         final Ended run = bench(PATIENT, List.of(), "--scenarios", "long,levels,burst,pytorch", "--others", "3",
-            "--kernel", "2", "--other-kernel", "3", "--strategies", "NONE,BARE_BLOCKING,BLOCKING,OPTIMISTIC,HINT,"
-            + "EXEC,HELD", "--python", "python-standin", "--require-goals");
+            "--strategies", "NONE,BARE_BLOCKING,BLOCKING,OPTIMISTIC,HINT,"
+            + "EXEC,HELD", "--require-goals");
         final JsonNode result = results();
         final String all = run.said() + "\n" + result.toPrettyString();
         assertTrue(result.path("simulated").asBoolean(), "what a stand-in gave is labelled so");
@@ -73,7 +73,7 @@ class BenchGpuTest extends BenchGpuRig {
         assertEquals("Stand-in GPU", manifest.path("machine").path("gpu").asText());
         assertEquals(1, manifest.path("seed").asInt());
         assertTrue(manifest.path("runs").get(0).path("command").asText()
-            .startsWith("gpuseg bench gpu --jobs 20 --pause 1 --settle 4000 --out "), manifest.toString());
+            .startsWith("gpuseg bench gpu --jobs 20 --out "), manifest.toString());
         assertEquals(0, manifest.path("wrong_results").asInt());
         assertTrue(manifest.has("commit") && manifest.has("xid_lines_in_dmesg") && manifest.has("privilege"));
         try (Stream<Path> files = Files.list(out.resolve("bench"))) {
@@ -87,8 +87,9 @@ class BenchGpuTest extends BenchGpuRig {
 
     @Test
     void shouldFailWhereAResultIsWrongAndWhereWhatWasAskedForCannotRun() throws Exception {
+        script(python(), "#!/bin/sh\nexit 1\n");
         final Ended run = bench(PATIENT, List.of("GPUSEG_CUDA_STANDIN_WRONG=1"), "--scenarios", "short,pytorch",
-            "--strategies", "NONE", "--python", "/bin/false");
+            "--strategies", "NONE");
         assertEquals(ExitCode.FAILURE, run.status(), run.said());
         final JsonNode scenarios = results().path("scenarios");
         assertTrue(scenarios.path("short").path("alone").path("wrong").asLong() > 0, run.said());
@@ -99,8 +100,7 @@ class BenchGpuTest extends BenchGpuRig {
     @Test
     void shouldFailWhereAProgramComputesSomethingElseUnderExec() throws Exception {
         script(root().resolve("path/wrong"), "");
-        final Ended run = bench("--scenarios", "pytorch-eager", "--strategies", "OPTIMISTIC,EXEC",
-            "--python", "python-standin");
+        final Ended run = bench("--scenarios", "pytorch-eager", "--strategies", "OPTIMISTIC,EXEC");
         assertEquals(ExitCode.FAILURE, run.status(), run.said());
         final JsonNode scenario = results().path("scenarios").path("pytorch-eager");
         assertEquals(List.of("under exec", "interrupt, optimistic", "under exec", "under exec, period declared"),

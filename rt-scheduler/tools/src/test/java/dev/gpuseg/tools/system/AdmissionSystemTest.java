@@ -250,7 +250,7 @@ class AdmissionSystemTest {
         final StringOutput set = StringOutput.of("policy", "--dir", dir, "--set", "rr");
         assertEquals(ExitCode.FAILURE, set.status());
         assertTrue(set.text().contains("no sound analysis"), set.text());
-        final StringOutput rule = StringOutput.of("policy", "--dir", dir, "--task", "guest", "--overrun", "notify");
+        final StringOutput rule = StringOutput.of("set", "--dir", dir, "guest", "--overrun", "notify");
         assertEquals(ExitCode.FAILURE, rule.status());
         assertTrue(rule.text().contains("its budget bounds nothing"), rule.text());
         assertEquals("fp", rig.status().path("policy").asText());

@@ -17,6 +17,8 @@ import dev.gpuseg.tools.rig.TaskClient;
 import dev.gpuseg.tools.trace.DecisionReplay;
 import dev.gpuseg.tools.trace.Recordings;
 import dev.gpuseg.tools.trace.Source;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -161,10 +163,11 @@ class AnticipationSystemTest {
         rig.with("anticipation-budget: 20").realTime("--anticipate", "learned");
         final String where = rig.directory().root().toString();
         assertTrue(StringOutput.of("policy", "--dir", where).text().contains("anticipate learned, budget 20 % of"));
-        final StringOutput changed = StringOutput.of("policy", "--dir", where, "--anticipate", "off",
-            "--anticipation-budget", "7");
+        final Path file = Files.writeString(rig.file("ahead.yaml"), "anticipate: off\nanticipation_budget: 7\n");
+        final StringOutput changed = StringOutput.of("policy", "--dir", where, file.toString());
         assertTrue(changed.text().contains("anticipate off, budget 7 % of best-effort time"), changed.text());
-        final StringOutput wrong = StringOutput.of("policy", "--dir", where, "--anticipate", "always");
+        Files.writeString(file, "anticipate: always\n");
+        final StringOutput wrong = StringOutput.of("policy", "--dir", where, file.toString());
         assertEquals(ExitCode.USAGE, wrong.status(), wrong.text());
         assertTrue(wrong.text().contains("off, declared or learned"), wrong.text());
     }

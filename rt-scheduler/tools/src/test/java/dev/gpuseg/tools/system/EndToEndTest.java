@@ -412,7 +412,7 @@ class EndToEndTest {
             .status());
         final StringOutput shown = StringOutput.of("policy", "--dir", dir);
         assertTrue(shown.out().contains("weight 3, cap 25ms/100ms"), "durations come back as they went in: " + shown);
-        final StringOutput wrong = StringOutput.of("policy", "--dir", dir, "--task", "nosuch", "--weight", "3");
+        final StringOutput wrong = StringOutput.of("set", "--dir", dir, "nosuch", "--weight", "3");
         assertEquals(ExitCode.FAILURE, wrong.status(), wrong.text());
         assertTrue(wrong.err().contains("no open task or process \"nosuch\""), wrong.err());
         assertTrue(unknown.text().contains("did you mean 'camera'?"), unknown.text());

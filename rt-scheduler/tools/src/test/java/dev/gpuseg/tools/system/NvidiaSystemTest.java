@@ -242,7 +242,7 @@ class NvidiaSystemTest {
         await("the task is open", () -> status().path("tasks").size() == 1);
         awaitChannels(task);
         awaitChannels(stranger);
-        assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", directory().root().toString(), "--task", "camera",
+        assertEquals(ExitCode.OK, StringOutput.of("set", "--dir", directory().root().toString(), "camera",
             "--weight", "400").status());
         await("the task has its share", () -> timesliceUs(task) == 4_000);
         await("so has the process that never registered", () -> timesliceUs(stranger) == 1_000);

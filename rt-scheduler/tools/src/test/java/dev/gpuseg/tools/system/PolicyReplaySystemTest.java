@@ -43,7 +43,11 @@ class PolicyReplaySystemTest {
     }
 
     private void policy(final String... arguments) throws InterruptedException {
-        final List<String> all = new ArrayList<>(List.of("policy", "--dir", rig.directory().root().toString()));
+        does("policy", arguments);
+    }
+
+    private void does(final String command, final String... arguments) throws InterruptedException {
+        final List<String> all = new ArrayList<>(List.of(command, "--dir", rig.directory().root().toString()));
         all.addAll(List.of(arguments));
         final StringOutput done = StringOutput.of(all.toArray(new String[0]));
         assertEquals(ExitCode.OK, done.status(), done.text());
@@ -66,17 +70,15 @@ class PolicyReplaySystemTest {
         SystemRig.await("tasks", 20_000, () -> rig.status().path("tasks").size() == 4);
         final Child later = task("later", "--priority", "0", "--period", "20ms", "--segments", "gpu:0ms+6ms");
         SystemRig.await("another", 20_000, () -> rig.status().path("tasks").size() == 5);
-        policy("--task", "light", "--weight", "400", "--cap", "20ms/50ms");
+        does("set", "light", "--weight", "400", "--cap", "20ms/50ms");
         policy(rig.file("partitions.yaml").toString());
-        policy("--task", "second", "--overrun", "suspend");
+        does("set", "second", "--overrun", "suspend");
         policy("--set", "edf");
         later.close();
         policy("--set", "rr");
         policy("--set", "fp");
-        policy("--task", "second", "--overrun", "demote");
-        assertEquals(ExitCode.OK, StringOutput.of("set", "first", "--priority", "80", "--dir",
-            rig.directory().root().toString()).status());
-        Thread.sleep(250);
+        does("set", "second", "--overrun", "demote");
+        does("set", "first", "--priority", "80");
         assertEquals(ExitCode.OK, StringOutput.of("stop", "--dir", rig.directory().root().toString()).status());
         SystemRig.awaitEnd(daemon, 20_000);
         final Map<String, Integer> seen = new TreeMap<>();

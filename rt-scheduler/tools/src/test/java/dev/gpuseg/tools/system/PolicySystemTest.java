@@ -16,6 +16,7 @@ import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -116,7 +117,7 @@ class PolicySystemTest {
         final Child capped = endless("capped", 0);
         final String dir = rig.directory().root().toString();
         awaitBegun("capped");
-        final StringOutput set = StringOutput.of("policy", "--dir", dir, "--task", "capped", "--cap", "25ms/100ms");
+        final StringOutput set = StringOutput.of("set", "--dir", dir, "capped", "--cap", "25ms/100ms");
         assertEquals(ExitCode.OK, set.status(), set.text());
         assertTrue(set.text().contains("cap 25ms/100ms"), set.text());
         assertCapped(capped, "alone");
@@ -137,8 +138,8 @@ class PolicySystemTest {
             return share <= 0.001 ? null : "a suspended process has " + share + " of the GPU though it is off";
         });
         assertEquals("preempted", rig.state("high"));
-        final StringOutput lifted = StringOutput.of("policy", "--dir", rig.directory().root().toString(), "--task",
-            "high", "--overrun", "demote");
+        final StringOutput lifted = StringOutput.of("set", "--dir", rig.directory().root().toString(), "high",
+            "--overrun", "demote");
         assertEquals(ExitCode.OK, lifted.status(), lifted.text());
         assertEquals("running", rig.state("high"), "it resumes when an administrator says so");
     }
@@ -228,6 +229,11 @@ class PolicySystemTest {
         return GpuShare.outside(rig.file("spans"), task.pid(), fromNs, toNs, 60 * MS, openMs * MS, closedMs * MS);
     }
 
+    private StringOutput policy(final String rules) throws IOException {
+        final Path file = Files.writeString(rig.file("rules.yaml"), "version: 1\n" + rules + "\n");
+        return StringOutput.of("policy", "--dir", rig.directory().root().toString(), file.toString());
+    }
+
     @Test
     void shouldChangeAndShowThePolicyOfTheRunningDaemon() throws Exception {
         rig.realTime();
@@ -237,18 +243,15 @@ class PolicySystemTest {
         assertTrue(shown.text().startsWith("policy fp"), shown.text());
         assertEquals(ExitCode.OK, StringOutput.of("policy", "--dir", dir, "--set", "edf").status());
         assertEquals("edf", rig.status().path("policy").asText());
-        final StringOutput late =
-            StringOutput.of("policy", "--dir", dir, "--later", "--task", "later", "--overrun", "notify", "--weight",
-            "300");
+        final StringOutput late = policy("tasks: [{task: later, overrun: notify, weight: 300}]");
         assertEquals(ExitCode.OK, late.status(), late.text());
         endless("later", 0);
         awaitBegun("later");
         final String text = StringOutput.of("policy", "--dir", dir).text();
         assertTrue(text.contains("weight 300") && text.contains("overrun notify"), text);
-        final StringOutput bad = StringOutput.of("policy", "--dir", dir, "--later", "--task", "later", "--cap",
-            "200ms/100ms");
+        final StringOutput bad = policy("tasks: [{task: later, cap: 200ms/100ms}]");
         assertEquals(ExitCode.USAGE, bad.status());
-        assertTrue(bad.text().contains("rule for task 1: cap is \"200ms/100ms\""), bad.text());
+        assertTrue(bad.text().contains("cap is \"200ms/100ms\""), bad.text());
         Files.writeString(rig.file("bad.yaml"), "policy: partitions\nframe: 100\n");
         final StringOutput file = StringOutput.of("policy", "--dir", dir, rig.file("bad.yaml").toString());
         assertEquals(ExitCode.USAGE, file.status());
@@ -268,8 +271,7 @@ class PolicySystemTest {
         rig.daemon();
         final String dir = rig.directory().root().toString();
         assertEquals(ExitCode.USAGE, StringOutput.of("policy", "--dir", dir, "--save", "--forget").status());
-        assertEquals(ExitCode.OK,
-            StringOutput.of("policy", "--dir", dir, "--later", "--task", "later", "--overrun", "suspend").status());
+        assertEquals(ExitCode.OK, policy("tasks: [{task: later, overrun: suspend}]").status());
         assertTrue(Files.notExists(rig.file("policy.json")), "it was not asked for");
         final StringOutput saved = StringOutput.of("policy", "--dir", dir, "--set", "edf", "--save");
         assertEquals(ExitCode.OK, saved.status(), saved.text());
