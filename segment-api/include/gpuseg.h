@@ -352,7 +352,7 @@ GPUSEG_API int gpuseg_expected(const gpuseg_task *task, uint32_t *seen, int64_t 
  * Give the work of a CUDA stream the priority of a task, among the streams of this process. For a process under
  * `gpuseg exec` whose streams work for different tasks: tasks of one process share a GPU context, so the driver cannot
  * preempt one for the other. While work on a stream is outstanding, launches on streams of lower priority wait at
- * their entry, and the work in flight on those is bounded (`gpuseg exec --in-flight`). Streams without a task count as
+ * their entry, and the work in flight on those is bounded (`GPUSEG_EXEC_IN_FLIGHT`). Streams without a task count as
  * best effort.
  *
  * stream is a cudaStream_t or CUstream; NULL means the default stream of the context. task NULL: the stream has no task

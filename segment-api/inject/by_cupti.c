@@ -112,7 +112,7 @@ void cupti_say_what_passed_by(void)
 			say("%llu calls of %s came by no wrapper", (unsigned long long)n, functions[i].name);
 	}
 	if (lost)
-		say("%llu of %llu calls came by no wrapper: use --calls cupti for this program",
+		say("%llu of %llu calls came by no wrapper: set GPUSEG_EXEC_CALLS=cupti for this program",
 		    (unsigned long long)lost, (unsigned long long)all);
 	else
 		say("all %llu calls came by the wrappers", (unsigned long long)all);

@@ -19,6 +19,7 @@
 #define LIBRARY "libgpuseg-inject.so"
 #define PRELOAD "LD_PRELOAD"
 #define WRAPPERS "libgpuseg-wrap.so" /* beside it */
+#define CALLS "GPUSEG_EXEC_CALLS"
 #define REPLY_BYTES 4096
 #define PRELOAD_BYTES (2 * PATH_MAX)
 #define STATUS_USAGE 2
@@ -45,36 +46,29 @@ static const char help[] =
 	"      --cap TIME/PERIOD    Most GPU time of best-effort work in each period, such as 25ms/100ms. Needs --name "
 	"and\n"
 	"                           the right to change the policy.\n"
-	"      --hold-off TIME      Launches closer than this are one segment, 0..1h, or auto: learned from the "
-	"pauses\n"
-	"                             of a real-time program, 200us..1.6ms; with --budget 200us (default: auto).\n"
-	"      --segments KIND      What one segment is: auto, from a launch until all work is done; graph, the same, "
-	"but\n"
-	"                           only launches of CUDA graphs begin one; process, from the first launch to the end "
-	"of\n"
-	"                           the process (default: auto).\n"
-	"      --slice TIME         Best effort: longest segment, 0 for no limit (default: 500us where the daemon's\n"
-	"                           mechanism can only wait for segments, else 0).\n"
-	"      --streams KIND       none, or priority: while work on a CUDA stream of higher priority is outstanding,\n"
-	"                           launches on lower streams of the same process wait (default: none).\n"
-	"      --in-flight TIME     Most work in flight: on lower streams with --streams priority, and of best effort "
-	"where\n"
-	"                           the daemon's mechanism is launch (default: 500us).\n"
-	"      --touch on|off       Real time: have the GPU switch to the program ahead of a begin that the daemon "
-	"expects,\n"
-	"                           by a small memset (default: on).\n"
-	"      --calls HOW          How calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI "
-	"where\n"
-	"                           that is impossible; cupti; or check, by wrappers, and CUPTI counts what passes "
-	"them "
-	"by\n"
-	"                           (default: auto).\n"
-	"      --wait TIME          Longest wait of a launch; then the program runs unmanaged for a minute (default: "
-	"10s).\n"
 	"      --print-environment  Print the variables that a service needs instead, and run nothing.\n"
 	"      --verbose            Say what the library finds and does.\n"
 	"  -h, --help               Show this help message and exit.\n"
 	"  -V, --version            Print version information and exit.\n"
+	"\n"
+	"Variables of the environment, for programs that need something else than the usual:\n"
+	"  GPUSEG_EXEC_HOLD_OFF: launches closer than this time are one segment, 0..1h, or auto: learned from the\n"
+	"    pauses of a real-time program, 200us..1.6ms; with --budget 200us (default: auto).\n"
+	"  GPUSEG_EXEC_SEGMENTS: what one segment is: auto, from a launch until all work is done; graph, the same, but\n"
+	"    only launches of CUDA graphs begin one; process, from the first launch to the end of the process (default:\n"
+	"    auto).\n"
+	"  GPUSEG_EXEC_SLICE: best effort: longest segment, 0 for no limit (default: 500us where the daemon's mechanism\n"
+	"    can only wait for segments, else 0).\n"
+	"  GPUSEG_EXEC_STREAMS: none, or priority: while work on a CUDA stream of higher priority is outstanding,\n"
+	"    launches on lower streams of the same process wait (default: none).\n"
+	"  GPUSEG_EXEC_IN_FLIGHT: most work in flight: on lower streams with streams by priority, and of best effort\n"
+	"    where the daemon's mechanism is launch (default: 500us).\n"
+	"  GPUSEG_EXEC_TOUCH: on or off; real time: have the GPU switch to the program ahead of a begin that the daemon\n"
+	"    expects, by a small memset (default: on).\n"
+	"  GPUSEG_EXEC_CALLS: how calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI where\n"
+	"    that is impossible; cupti; or check, by wrappers, and CUPTI counts what passes them by (default: auto).\n"
+	"  GPUSEG_EXEC_WAIT: longest wait of a launch, at least 1ms; then the program runs unmanaged for a minute\n"
+	"    (default: 10s).\n"
 	"\n"
 	"Times have a unit: ns, us, ms or s.\n"
 	"\n"
@@ -128,24 +122,47 @@ static void check_name(const char *text)
 	}
 }
 
-static void check_segments(const char *text)
+static void check_hold_off(const char *variable, const char *text)
+{
+	if (strcmp(text, "auto") != 0)
+		check_duration(variable, text);
+}
+
+static void check_time(const char *variable, const char *text)
+{
+	check_duration(variable, text);
+}
+
+static void check_segments(const char *variable, const char *text)
 {
 	if (strcmp(text, "auto") != 0 && strcmp(text, "graph") != 0 && strcmp(text, "process") != 0)
-		fail(STATUS_USAGE, "--segments is \"%s\"; give auto, graph or process", text);
+		fail(STATUS_USAGE, "%s is \"%s\"; give auto, graph or process", variable, text);
 }
 
-static void check_calls(const char *text)
+static void check_streams(const char *variable, const char *text)
+{
+	if (strcmp(text, "none") != 0 && strcmp(text, "priority") != 0)
+		fail(STATUS_USAGE, "%s is \"%s\"; give none or priority", variable, text);
+}
+
+static void check_calls(const char *variable, const char *text)
 {
 	if (strcmp(text, "auto") != 0 && strcmp(text, "cupti") != 0 && strcmp(text, "check") != 0)
-		fail(STATUS_USAGE, "--calls is \"%s\"; give auto, cupti or check", text);
+		fail(STATUS_USAGE, "%s is \"%s\"; give auto, cupti or check", variable, text);
 }
 
-static void check_touch(const char *text)
+static void check_touch(const char *variable, const char *text)
 {
 	bool touch;
 
 	if (!touch_read(text, &touch))
-		fail(STATUS_USAGE, "--touch is \"%s\"; give on or off", text);
+		fail(STATUS_USAGE, "%s is \"%s\"; give on or off", variable, text);
+}
+
+static void check_wait(const char *variable, const char *text)
+{
+	if (check_duration(variable, text) < WAIT_LEAST_NS)
+		fail(STATUS_USAGE, "%s is \"%s\"; give at least 1ms", variable, text);
 }
 
 static void check_cap(const char *text)
@@ -332,14 +349,6 @@ enum option_id {
 	BUDGET,
 	WEIGHT,
 	CAP,
-	HOLD_OFF,
-	SEGMENTS,
-	SLICE,
-	STREAMS,
-	IN_FLIGHT,
-	CALLS,
-	TOUCH,
-	WAIT,
 	PRINT_ENVIRONMENT,
 	VERBOSE
 };
@@ -352,25 +361,34 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"budget", required_argument, NULL, BUDGET},
 					{"weight", required_argument, NULL, WEIGHT},
 					{"cap", required_argument, NULL, CAP},
-					{"hold-off", required_argument, NULL, HOLD_OFF},
-					{"segments", required_argument, NULL, SEGMENTS},
-					{"slice", required_argument, NULL, SLICE},
-					{"streams", required_argument, NULL, STREAMS},
-					{"in-flight", required_argument, NULL, IN_FLIGHT},
-					{"calls", required_argument, NULL, CALLS},
-					{"touch", required_argument, NULL, TOUCH},
-					{"wait", required_argument, NULL, WAIT},
 					{"print-environment", no_argument, NULL, PRINT_ENVIRONMENT},
 					{"verbose", no_argument, NULL, VERBOSE},
 					{"help", no_argument, NULL, 'h'},
 					{"version", no_argument, NULL, 'V'},
 					{NULL, 0, NULL, 0}};
 
-static const char *const variables[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD",
-					"GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET",	 "GPUSEG_EXEC_WEIGHT",
-					"GPUSEG_EXEC_HOLD_OFF", "GPUSEG_EXEC_SEGMENTS",	 "GPUSEG_EXEC_SLICE",
-					"GPUSEG_EXEC_STREAMS",	"GPUSEG_EXEC_IN_FLIGHT", "GPUSEG_EXEC_CALLS",
-					"GPUSEG_EXEC_WAIT",	"GPUSEG_EXEC_TOUCH",	 "GPUSEG_EXEC_VERBOSE"};
+/* What options say. */
+static const char *const said[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD", "GPUSEG_EXEC_DEADLINE",
+				   "GPUSEG_EXEC_BUDGET",   "GPUSEG_EXEC_WEIGHT", "GPUSEG_EXEC_VERBOSE"};
+
+/* What only the environment says: the library reads it there, too. */
+static const struct {
+	const char *variable;
+	void (*check)(const char *variable, const char *text);
+} tuning[] = {{"GPUSEG_EXEC_HOLD_OFF", check_hold_off}, {"GPUSEG_EXEC_SEGMENTS", check_segments},
+	      {"GPUSEG_EXEC_SLICE", check_time},	{"GPUSEG_EXEC_STREAMS", check_streams},
+	      {"GPUSEG_EXEC_IN_FLIGHT", check_time},	{CALLS, check_calls},
+	      {"GPUSEG_EXEC_TOUCH", check_touch},	{"GPUSEG_EXEC_WAIT", check_wait}};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void print_variable(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	if (value)
+		printf("%s=%s\n", variable, value);
+}
 
 /* A result that cannot be written is a failure. */
 static void end_of_output(void)
@@ -388,12 +406,10 @@ static void print_environment(const char *library, bool wrappers)
 	unsetenv(PRELOAD); /* that of this shell is no part of the service */
 	if (preload_of(library, wrappers, preload))
 		printf(PRELOAD "=%s\n", preload);
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *value = getenv(variables[i]);
-
-		if (value)
-			printf("%s=%s\n", variables[i], value);
-	}
+	for (size_t i = 0; i < COUNT(said); i++)
+		print_variable(said[i]);
+	for (size_t i = 0; i < COUNT(tuning); i++)
+		print_variable(tuning[i].variable);
 	end_of_output();
 }
 
@@ -401,13 +417,23 @@ struct request {
 	const char *priority;
 	const char *name;
 	const char *cap;
-	const char *calls;     /* NULL = auto */
 	const char *real_time; /* an option that only makes sense with --priority */
 	int64_t period_ns;
 	int64_t deadline_ns;
 	bool best_effort;
 	bool print;
 };
+
+/* Check what the environment says. An empty variable says nothing, as if it was not there. */
+static void read_environment(void)
+{
+	for (size_t i = 0; i < COUNT(tuning); i++) {
+		const char *text = getenv(tuning[i].variable);
+
+		if (text && *text)
+			tuning[i].check(tuning[i].variable, text);
+	}
+}
 
 /* Check the options and put them into the environment. */
 static struct request read_options(int argc, char **argv)
@@ -416,8 +442,8 @@ static struct request read_options(int argc, char **argv)
 	int option;
 
 	/* An inner `gpuseg exec` says anew what holds for its program. */
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		unsetenv(variables[i]);
+	for (size_t i = 0; i < COUNT(said); i++)
+		unsetenv(said[i]);
 	while ((option = getopt_long(argc, argv, "+hV", options, NULL)) != -1) {
 		switch (option) {
 		case PRIORITY:
@@ -455,42 +481,6 @@ static struct request read_options(int argc, char **argv)
 			check_cap(optarg);
 			r.cap = optarg;
 			break;
-		case HOLD_OFF:
-			if (strcmp(optarg, "auto") != 0)
-				check_duration("--hold-off", optarg);
-			set("GPUSEG_EXEC_HOLD_OFF", optarg);
-			break;
-		case SEGMENTS:
-			check_segments(optarg);
-			set("GPUSEG_EXEC_SEGMENTS", optarg);
-			break;
-		case SLICE:
-			check_duration("--slice", optarg);
-			set("GPUSEG_EXEC_SLICE", optarg);
-			break;
-		case STREAMS:
-			if (strcmp(optarg, "none") != 0 && strcmp(optarg, "priority") != 0)
-				fail(STATUS_USAGE, "--streams is \"%s\"; give none or priority", optarg);
-			set("GPUSEG_EXEC_STREAMS", optarg);
-			break;
-		case IN_FLIGHT:
-			check_duration("--in-flight", optarg);
-			set("GPUSEG_EXEC_IN_FLIGHT", optarg);
-			break;
-		case CALLS:
-			check_calls(optarg);
-			r.calls = optarg;
-			set("GPUSEG_EXEC_CALLS", optarg);
-			break;
-		case TOUCH:
-			check_touch(optarg);
-			set("GPUSEG_EXEC_TOUCH", optarg);
-			break;
-		case WAIT:
-			if (check_duration("--wait", optarg) < WAIT_LEAST_NS)
-				fail(STATUS_USAGE, "--wait is \"%s\"; give at least 1ms", optarg);
-			set("GPUSEG_EXEC_WAIT", optarg);
-			break;
 		case PRINT_ENVIRONMENT:
 			r.print = true;
 			break;
@@ -525,7 +515,7 @@ int main(int argc, char **argv)
 {
 	char library[PATH_MAX], reason[256] = "";
 	const struct request r = read_options(argc, argv);
-	const char *other = getenv(INJECTION);
+	const char *other = getenv(INJECTION), *calls = getenv(CALLS);
 	bool wrappers;
 	int fd;
 
@@ -533,8 +523,9 @@ int main(int argc, char **argv)
 		fputs(usage_line, stderr);
 		fail(STATUS_USAGE, "no command given; put it after --");
 	}
+	read_environment();
 	find_library(library);
-	wrappers = !r.calls || strcmp(r.calls, "cupti") != 0;
+	wrappers = !calls || strcmp(calls, "cupti") != 0;
 	if (r.print) {
 		print_environment(library, wrappers);
 		return 0;

@@ -17,6 +17,7 @@
 #ifndef CALLS
 #define CALLS "auto" /* how gpuseg-exec has calls of the driver followed, unless a test says it */
 #endif
+#define VARIABLE "GPUSEG_EXEC_"
 #define OUTPUT 8192
 #define ARGUMENTS 24
 /* A program that takes longer than this hangs. Sanitizers and busy machines are slow; nothing here takes a second. */
@@ -72,20 +73,24 @@ static inline void prepare(const struct fake_daemon *d)
 		setenv("TSAN_OPTIONS", options, 1);
 }
 
+/* Words that set a variable of gpuseg-exec go into the environment of the program. */
 static inline struct run start(const char *const *arguments)
 {
 	const char *argv[ARGUMENTS];
 	struct run r = {.pid = -1};
 	int out[2], err[2];
-	size_t count = 0;
+	char *variables[ARGUMENTS];
+	size_t count = 0, set = 0;
+	static char calls[] = "GPUSEG_EXEC_CALLS=" CALLS;
 
+	if (strstr(arguments[0], "/gpuseg-exec"))
+		variables[set++] = calls;
 	for (; *arguments; arguments++) {
-		CHECK(count + 3 < ARGUMENTS);
-		argv[count++] = *arguments;
-		if (count == 1 && strstr(argv[0], "/gpuseg-exec")) {
-			argv[count++] = "--calls";
-			argv[count++] = CALLS;
-		}
+		CHECK(count + 1 < ARGUMENTS);
+		if (strncmp(*arguments, VARIABLE, strlen(VARIABLE)) == 0)
+			variables[set++] = (char *)(uintptr_t)*arguments;
+		else
+			argv[count++] = *arguments;
 	}
 	argv[count] = NULL;
 	CHECK_EQ(pipe2(out, O_CLOEXEC), 0);
@@ -96,6 +101,8 @@ static inline struct run start(const char *const *arguments)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], STDOUT_FILENO);
 		dup2(err[1], STDERR_FILENO);
+		for (size_t i = 0; i < set; i++)
+			putenv(variables[i]);
 		execv(argv[0], (char *const *)(uintptr_t)argv);
 		_exit(99);
 	}

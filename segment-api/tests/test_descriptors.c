@@ -54,8 +54,8 @@ static void closes(unsigned int how, bool lost)
 	prepare(&d);
 	fake_daemon_sleeps(&d, true);
 	snprintf(number, sizeof(number), "%u", how);
-	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--hold-off", "0", "--", APP,
-					"closes", number, NULL});
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "GPUSEG_EXEC_HOLD_OFF=0", "--",
+					APP, "closes", number, NULL});
 	follow(&r, "closed");
 	before = fake_daemon_records(&d);
 	again = lost ? has_begun(&d, 2) : fake_daemon_wait(&d, before + 20, NULL);

@@ -4,7 +4,7 @@
 
 #define ATTEMPTS 10
 #define HELD_MS 400
-/* A program whose task is not open within its --wait runs unmanaged for a minute: a busy machine must leave it time. */
+/* A program whose task is not open within this runs unmanaged for a minute: a busy machine must leave it time. */
 #define WAIT "700ms"
 #define WAIT_MS 700
 #define SOME_RECORDS 1 /* a begin */
@@ -112,7 +112,7 @@ static void not_held(void (*adjust)(struct fake_daemon *), const char *options)
 
 TEST(should_not_hold_real_time_work_where_something_else_preempts)
 {
-	not_held(and_interrupts, "--priority 80 --wait " WAIT);
+	not_held(and_interrupts, "--priority 80 GPUSEG_EXEC_WAIT=" WAIT);
 }
 
 TEST(should_run_unmanaged_after_the_longest_wait)
@@ -123,7 +123,7 @@ TEST(should_run_unmanaged_after_the_longest_wait)
 
 	begin(&d, only_launches);
 	hold(&d);
-	r = launching(&d, "--best-effort --wait " WAIT);
+	r = launching(&d, "--best-effort GPUSEG_EXEC_WAIT=" WAIT);
 	wait_ms(WAIT_MS + HELD_MS);
 	l = ended(&r);
 	CHECK_CONTAINS(r.said, "a launch was not let go within 700 ms; runs unmanaged");
@@ -139,7 +139,7 @@ static void silent(void (*silence)(struct fake_daemon *))
 	struct launches l;
 
 	begin(&d, only_launches);
-	r = launching(&d, "--best-effort --wait 1000s");
+	r = launching(&d, "--best-effort GPUSEG_EXEC_WAIT=1000s");
 	hold(&d);
 	wait_ms(50);
 	silence(&d);
@@ -210,12 +210,12 @@ static void held(const char *options)
 
 TEST(should_hold_best_effort_and_keep_its_segment_open)
 {
-	held("--best-effort --hold-off 1ms");
+	held("--best-effort GPUSEG_EXEC_HOLD_OFF=1ms");
 }
 
 TEST(should_hold_real_time_work_where_nothing_else_preempts)
 {
-	held("--priority 30 --hold-off 1ms");
+	held("--priority 30 GPUSEG_EXEC_HOLD_OFF=1ms");
 }
 
 /* ---- the bound on work in flight ---- */
@@ -256,7 +256,7 @@ TEST(should_not_bound_where_it_is_not_needed)
 	unbounded(and_interrupts, "--best-effort");
 	unbounded(interrupts, "--best-effort");
 	unbounded(only_launches, "--priority 80");
-	unbounded(only_launches, "--best-effort --in-flight 0");
+	unbounded(only_launches, "--best-effort GPUSEG_EXEC_IN_FLIGHT=0");
 }
 
 /* ---- what the daemon is told of the kernels ---- */
@@ -310,7 +310,7 @@ TEST(should_call_kernels_long_by_the_bound_that_holds)
 	struct run r;
 
 	begin(&d, only_launches);
-	r = launching_blocks(&d, "--best-effort --in-flight 100ms", "100000");
+	r = launching_blocks(&d, "--best-effort GPUSEG_EXEC_IN_FLIGHT=100ms", "100000");
 	slot = slot_of(&d);
 	while (__atomic_load_n(&slot->kernel_class, __ATOMIC_RELAXED) != GPUSEG_KERNELS_FILL) {
 		CHECK(now_ns() - limit_ns < 0, "class %u", slot->kernel_class);
@@ -367,7 +367,8 @@ TEST(should_not_hang_whenever_launches_are_held_and_the_daemon_is_killed)
 	alarm((unsigned int)(CHECK_SECONDS + rounds));
 	begin(&d, only_launches);
 	for (int round = 0; round < rounds; round++) {
-		struct run r = launching(&d, round % 2 ? "--best-effort --wait " WAIT : "--priority 5 --wait 1000s");
+		struct run r = launching(&d, round % 2 ? "--best-effort GPUSEG_EXEC_WAIT=" WAIT
+								: "--priority 5 GPUSEG_EXEC_WAIT=1000s");
 
 		for (int i = rand_r(&seed) % 20; i > 0; i--) {
 			hold(&d);

@@ -78,7 +78,7 @@ static void unmanaged_with(struct fake_daemon *d, const char *variable, const ch
 	const size_t records = fake_daemon_records(d);
 
 	setenv(variable, value, 1);
-	r = EXEC("--calls", "cupti", "--priority", "80", "--", APP, "jobs");
+	r = EXEC("GPUSEG_EXEC_CALLS=cupti", "--priority", "80", "--", APP, "jobs");
 	if (strcmp(variable, "GPUSEG_CUPTI") == 0)
 		setenv(variable, in_build("tests/cuda/libcupti.so.13"), 1);
 	else
@@ -114,7 +114,7 @@ TEST(should_not_use_a_libcupti_of_another_version)
 	snprintf(directory, sizeof(directory), "%s", in_build("tests/cuda/toolkit"));
 	unsetenv("GPUSEG_CUPTI");
 	setenv("CUDA_HOME", directory, 1);
-	r = EXEC("--calls", "cupti", "--priority", "80", "--", APP, "jobs");
+	r = EXEC("GPUSEG_EXEC_CALLS=cupti", "--priority", "80", "--", APP, "jobs");
 	same_as_alone(&r, "jobs");
 	CHECK(tally_of(&d).begins > 0);
 	unmanaged_with(&d, "STANDIN_CUPTI_VERSION", "18", "");
@@ -147,14 +147,16 @@ TEST(should_refuse_wrong_options_in_one_line)
 		     {"--priority", "100", "1 to 99"},
 		     {"--priority", "7x", "--priority is \"7x\""},
 		     {"--priority", "010", "--priority is \"010\"; write it without leading zeros"},
-		     {"--hold-off", "200", "--hold-off is \"200\"; give a time such as 200us"},
-		     {"--hold-off", "2h", "at most an hour"},
+		     {"--best-effort", "GPUSEG_EXEC_HOLD_OFF=200", "GPUSEG_EXEC_HOLD_OFF is \"200\"; give a time such as 200us"},
+		     {"--best-effort", "GPUSEG_EXEC_HOLD_OFF=2h", "at most an hour"},
+		     {"--best-effort", "GPUSEG_EXEC_SLICE=5", "GPUSEG_EXEC_SLICE is \"5\""},
+		     {"--best-effort", "GPUSEG_EXEC_IN_FLIGHT=5", "GPUSEG_EXEC_IN_FLIGHT is \"5\""},
 		     {"--budget", "-1ms", "--budget"},
 		     {"--weight", "10001", "1 to 10000"},
-		     {"--wait", "0", "--wait is \"0\"; give at least 1ms"},
-		     {"--streams", "all", "give none or priority"},
-		     {"--segments", "kernel", "give auto, graph or process"},
-		     {"--calls", "all", "give auto, cupti or check"},
+		     {"--best-effort", "GPUSEG_EXEC_WAIT=0", "GPUSEG_EXEC_WAIT is \"0\"; give at least 1ms"},
+		     {"--best-effort", "GPUSEG_EXEC_STREAMS=all", "give none or priority"},
+		     {"--best-effort", "GPUSEG_EXEC_SEGMENTS=kernel", "give auto, graph or process"},
+		     {"--best-effort", "GPUSEG_EXEC_CALLS=all", "give auto, cupti or check"},
 		     {"--period", "10ms", "--period needs --priority"},
 		     {"--cap", "25ms/100ms", "--cap needs --name"},
 		     {"--cap", "25/100", "such as 25ms/100ms"},
@@ -187,7 +189,7 @@ TEST(should_print_the_environment_for_a_service)
 	struct run r;
 
 	prepare(NULL);
-	r = EXEC("--priority", "70", "--hold-off", "1ms", "--print-environment");
+	r = EXEC("--priority", "70", "GPUSEG_EXEC_HOLD_OFF=1ms", "--print-environment");
 	passed(&r);
 	CHECK_CONTAINS(r.text, "CUDA_INJECTION64_PATH=/");
 	CHECK_CONTAINS(r.text, "libgpuseg-inject.so\n");
@@ -210,13 +212,13 @@ TEST(should_begin_at_the_first_launch_and_end_at_the_synchronisation)
 
 TEST(should_make_one_segment_of_launches_within_the_hold_off)
 {
-	SEGMENTS("one-job", 1, 1, NULL, "--priority", "80", "--hold-off", "60s");
+	SEGMENTS("one-job", 1, 1, NULL, "--priority", "80", "GPUSEG_EXEC_HOLD_OFF=60s");
 }
 
 TEST(should_end_each_synchronised_burst_without_a_hold_off)
 {
 	/* More, where work was done before the next launch. */
-	SEGMENTS("one-job", 20, 200, NULL, "--priority", "80", "--hold-off", "0");
+	SEGMENTS("one-job", 20, 200, NULL, "--priority", "80", "GPUSEG_EXEC_HOLD_OFF=0");
 }
 
 /* 20 jobs of five parts; the first two jobs are learned from. */
@@ -224,7 +226,7 @@ TEST(should_learn_a_hold_off_that_covers_the_pauses_within_a_job)
 {
 	unsigned int begins = UINT32_MAX;
 
-	SEGMENTS("pauses", 90, 100, NULL, "--priority", "80", "--hold-off", "200us");
+	SEGMENTS("pauses", 90, 100, NULL, "--priority", "80", "GPUSEG_EXEC_HOLD_OFF=200us");
 	SEGMENTS("pauses", 80, 100, NULL, "--priority", "80", "--budget", "5ms");
 	/* A pause may take longer than it should; on a machine that is left alone once in some attempts it does not. */
 	for (int i = 0; i < ATTEMPTS && begins > 40; i++)
@@ -273,7 +275,7 @@ TEST(should_not_call_the_driver_while_the_program_waits_for_the_stream)
 
 		fake_daemon_start(&d);
 		prepare(&d);
-		r = EXEC("--priority", "80", "--hold-off", "2ms", "--", APP, "long-waits");
+		r = EXEC("--priority", "80", "GPUSEG_EXEC_HOLD_OFF=2ms", "--", APP, "long-waits");
 		same_as_alone(&r, "long-waits");
 		none = strstr(r.said, "markers 0 queries 0\n");
 		CHECK_EQ(tally_of(&d).open, 0);
@@ -284,7 +286,7 @@ TEST(should_not_call_the_driver_while_the_program_waits_for_the_stream)
 
 TEST(should_report_how_long_there_was_work_and_when_the_last_was_done)
 {
-	const struct tally t = SEGMENTS("jobs", 1, 1, NULL, "--priority", "80", "--hold-off", "60s");
+	const struct tally t = SEGMENTS("jobs", 1, 1, NULL, "--priority", "80", "GPUSEG_EXEC_HOLD_OFF=60s");
 	const int64_t at_ns = now_ns();
 
 	/* Ten jobs of five kernels of 50 us. 20 ms of rest follow each, the last one as well. */
@@ -304,13 +306,13 @@ TEST(should_report_how_long_there_was_work_that_ends_by_a_marker)
 
 TEST(should_make_one_segment_of_a_process)
 {
-	SEGMENTS("jobs", 1, 1, NULL, "--priority", "80", "--segments", "process"); /* it ends at the exit */
+	SEGMENTS("jobs", 1, 1, NULL, "--priority", "80", "GPUSEG_EXEC_SEGMENTS=process"); /* it ends at the exit */
 }
 
 TEST(should_begin_at_graphs_only_if_told_so)
 {
-	SEGMENTS("graphs", 10, 10, NULL, "--priority", "80", "--segments", "graph");
-	SEGMENTS("jobs", 0, 0, NULL, "--priority", "80", "--segments", "graph");
+	SEGMENTS("graphs", 10, 10, NULL, "--priority", "80", "GPUSEG_EXEC_SEGMENTS=graph");
+	SEGMENTS("jobs", 0, 0, NULL, "--priority", "80", "GPUSEG_EXEC_SEGMENTS=graph");
 }
 
 /* ---- programs of all kinds: same result, no violation, each begin has its end ---- */
@@ -338,7 +340,7 @@ static struct run verbosely(const char *calls, const char *scenario)
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = EXEC("--calls", calls, "--verbose", "--priority", "80", "--", APP, scenario);
+	r = EXEC(calls, "--verbose", "--priority", "80", "--", APP, scenario);
 	same_as_alone(&r, scenario);
 	CHECK(tally_of(&d).begins >= 1);
 	fake_daemon_stop(&d);
@@ -347,14 +349,14 @@ static struct run verbosely(const char *calls, const char *scenario)
 
 TEST(should_follow_by_wrappers_unless_calls_can_pass_them_by)
 {
-	struct run r = verbosely("auto", "found");
+	struct run r = verbosely("GPUSEG_EXEC_CALLS=auto", "found");
 
 	CHECK_CONTAINS(r.said, "by wrappers");
 	CHECK(!strstr(r.said, "CUPTI"), "it said: %s", r.said);
-	r = verbosely("cupti", "found");
+	r = verbosely("GPUSEG_EXEC_CALLS=cupti", "found");
 	CHECK_CONTAINS(r.said, "by CUPTI");
 	setenv("GPUSEG_INJECT_LIBRARY", in_build("tests/cuda/toolkit/libgpuseg-inject.so"), 1); /* no wrappers there */
-	r = verbosely("auto", "found");
+	r = verbosely("GPUSEG_EXEC_CALLS=auto", "found");
 	unsetenv("GPUSEG_INJECT_LIBRARY");
 	CHECK_CONTAINS(r.said, "by CUPTI");
 }
@@ -371,17 +373,17 @@ static const char *last_of(const char *said, const char *text)
 
 TEST(should_count_calls_that_pass_the_wrappers_by)
 {
-	struct run r = verbosely("check", "found");
+	struct run r = verbosely("GPUSEG_EXEC_CALLS=check", "found");
 
 	CHECK_CONTAINS(r.said, " calls came by the wrappers");
-	r = verbosely("check", "passes-by");
+	r = verbosely("GPUSEG_EXEC_CALLS=check", "passes-by");
 	CHECK_CONTAINS(r.said, "1 calls of cuLaunchKernel came by no wrapper");
-	CHECK_CONTAINS(r.said, "use --calls cupti for this program");
-	r = verbosely("check", "forks");
+	CHECK_CONTAINS(r.said, "set GPUSEG_EXEC_CALLS=cupti for this program");
+	r = verbosely("GPUSEG_EXEC_CALLS=check", "forks");
 	CHECK(strstr(r.said, "came by") == last_of(r.said, "came by"), "a child speaks, too: %s", r.said);
 	/* Where the wrappers can't be relied on, nothing is checked, and nothing else is said. */
 	setenv("GPUSEG_INJECT_LIBRARY", in_build("tests/cuda/toolkit/libgpuseg-inject.so"), 1);
-	r = verbosely("check", "found");
+	r = verbosely("GPUSEG_EXEC_CALLS=check", "found");
 	unsetenv("GPUSEG_INJECT_LIBRARY");
 	CHECK_CONTAINS(r.said, "nothing is checked");
 	CHECK(!strstr(r.said, "came by"), "it said: %s", r.said);
@@ -395,9 +397,9 @@ TEST(should_keep_what_else_is_preloaded)
 	fake_daemon_start(&d);
 	prepare(&d);
 	setenv("LD_PRELOAD", "libc.so.6 libm.so.6", 1);
-	r = EXEC("--", in_build("gpuseg-exec"), "--calls", "auto", "--", "/bin/sh", "-c", "echo $LD_PRELOAD");
+	r = EXEC("GPUSEG_EXEC_CALLS=auto", "--", in_build("gpuseg-exec"), "--", "/bin/sh", "-c", "echo $LD_PRELOAD");
 	CHECK(strcmp(r.text + strlen(build), "/libgpuseg-wrap.so:libc.so.6:libm.so.6\n") == 0, "it is %s", r.text);
-	r = EXEC("--calls", "cupti", "--", "/bin/sh", "-c", "echo $LD_PRELOAD");
+	r = EXEC("GPUSEG_EXEC_CALLS=cupti", "--", "/bin/sh", "-c", "echo $LD_PRELOAD");
 	CHECK(strcmp(r.text, "libc.so.6:libm.so.6\n") == 0, "it is %s", r.text);
 	unsetenv("LD_PRELOAD");
 	fake_daemon_stop(&d);
@@ -515,10 +517,10 @@ static void level_2(struct fake_daemon *d)
 
 TEST(should_split_best_effort_where_the_mechanism_waits_for_segments)
 {
-	SEGMENTS("training", 5, 400, level_1, "--best-effort", "--weight", "300", "--hold-off", "60s");
+	SEGMENTS("training", 5, 400, level_1, "--best-effort", "--weight", "300", "GPUSEG_EXEC_HOLD_OFF=60s");
 	CHECK_EQ(opened.priority, 0);
 	CHECK_EQ(opened.weight, 300);
-	SEGMENTS("training", 1, 1, level_2, "--best-effort", "--hold-off", "60s");
+	SEGMENTS("training", 1, 1, level_2, "--best-effort", "GPUSEG_EXEC_HOLD_OFF=60s");
 }
 
 /* ---- streams of one process ---- */
@@ -532,7 +534,7 @@ static void two_streams(const char *low_stream, const char *kind)
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = EXEC("--priority", "80", "--streams", kind, "--", APP, "two-streams", low_stream);
+	r = EXEC("--priority", "80", kind, "--", APP, "two-streams", low_stream);
 	passed(&r);
 	at = strstr(r.said, "in flight");
 	CHECK(at && sscanf(at, "in flight %u launched %u beside %u", &most, &launched, &beside) == 3, "%s", r.said);
@@ -541,7 +543,7 @@ static void two_streams(const char *low_stream, const char *kind)
 	CHECK(launched >= 20, "%s", r.said);
 	CHECK(beside <= 40, "%s", r.said);
 	CHECK(!strstr(r.said, "gpuseg_stream"), "%s", r.said);
-	if (strcmp(kind, "none") == 0)
+	if (strcmp(kind, "GPUSEG_EXEC_STREAMS=none") == 0)
 		r = RUN(APP, "two-streams", low_stream);
 	else
 		r = EXEC("--priority", "80", "--", APP, "two-streams", low_stream);
@@ -553,22 +555,22 @@ static void two_streams(const char *low_stream, const char *kind)
 
 TEST(should_let_lower_streams_wait_and_bound_their_work_in_flight)
 {
-	two_streams("0", "priority");
+	two_streams("0", "GPUSEG_EXEC_STREAMS=priority");
 }
 
 TEST(should_bound_the_default_stream_below_another_one)
 {
-	two_streams("1", "priority");
+	two_streams("1", "GPUSEG_EXEC_STREAMS=priority");
 }
 
 TEST(should_order_streams_by_their_tasks)
 {
-	two_streams("2", "none");
+	two_streams("2", "GPUSEG_EXEC_STREAMS=none");
 }
 
 TEST(should_order_the_default_stream_by_its_task)
 {
-	two_streams("3", "none");
+	two_streams("3", "GPUSEG_EXEC_STREAMS=none");
 }
 
 TEST(should_say_which_streams_can_have_a_task)
@@ -610,7 +612,7 @@ TEST(should_not_wait_longer_than_told)
 	fake_daemon_start(&d);
 	prepare(&d);
 	fake_daemon_grants(&d, FAKE_IGNORE, 0);
-	r = EXEC("--priority", "80", "--wait", "300ms", "--", APP, "jobs");
+	r = EXEC("--priority", "80", "GPUSEG_EXEC_WAIT=300ms", "--", APP, "jobs");
 	same_as_alone(&r, "jobs");
 	CHECK_CONTAINS(r.said, "no grant came within 300 ms");
 	CHECK_EQ(tally_of(&d).begins, 1); /* it does not wait again for a minute */
@@ -627,7 +629,7 @@ TEST(should_run_on_if_the_daemon_does_not_answer)
 	pthread_mutex_lock(&d.mutex);
 	d.mute = true;
 	pthread_mutex_unlock(&d.mutex);
-	r = EXEC("--priority", "80", "--wait", "300ms", "--", APP, "jobs");
+	r = EXEC("--priority", "80", "GPUSEG_EXEC_WAIT=300ms", "--", APP, "jobs");
 	same_as_alone(&r, "jobs");
 	CHECK_CONTAINS(r.said, "runs unmanaged");
 	fake_daemon_stop(&d);
@@ -654,8 +656,8 @@ TEST(should_say_why_the_daemon_dropped_it)
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--hold-off", "200us", "--", APP,
-					"while", "60000", NULL});
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "GPUSEG_EXEC_HOLD_OFF=200us", "--",
+					APP, "while", "60000", NULL});
 	CHECK(fake_daemon_wait(&d, 20, NULL));
 	fake_daemon_drop(&d, GPUSEG_POISON_QUOTA);
 	for (const int64_t limit_ns = now_ns() + 30 * NS_PER_S; !r.said_size && now_ns() - limit_ns < 0;)
@@ -678,8 +680,8 @@ TEST(should_use_the_daemon_that_follows)
 	fake_daemon_start(&d);
 	prepare(&d);
 	/* A hold-off that is learned would cover the program's pauses, and all of it would be one segment. */
-	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--hold-off", "200us", "--", APP,
-					"while", "60000", NULL});
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "GPUSEG_EXEC_HOLD_OFF=200us", "--",
+					APP, "while", "60000", NULL});
 	CHECK(fake_daemon_wait(&d, 20, NULL));
 	fake_daemon_kill(&d);
 	sleep_ns(100 * NS_PER_MS);

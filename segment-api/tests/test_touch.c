@@ -7,7 +7,7 @@
 #define EXPECTED_MOST 5 /* of a run: one that stands still in a pause of 30 ms is played again */
 #define WARM_RECORDS 4	/* two segments: what is needed for touches is there */
 
-#define PERIODIC "--priority", "80", "--period", "30ms", "--hold-off", "200us", "--verbose"
+#define PERIODIC "--priority", "80", "--period", "30ms", "GPUSEG_EXEC_HOLD_OFF=200us", "--verbose"
 
 struct touched {
 	unsigned int expected; /* times that the daemon said so */
@@ -109,13 +109,13 @@ static void never_asked(void (*adjust)(struct fake_daemon *), const char *const 
 TEST(should_not_touch_where_it_is_switched_off)
 {
 	prepare(NULL);
-	NEVER_ASKED(NULL, PERIODIC, "--touch", "off");
+	NEVER_ASKED(NULL, PERIODIC, "GPUSEG_EXEC_TOUCH=off");
 }
 
 TEST(should_not_touch_for_best_effort)
 {
 	prepare(NULL);
-	NEVER_ASKED(NULL, "--best-effort", "--touch", "on");
+	NEVER_ASKED(NULL, "--best-effort", "GPUSEG_EXEC_TOUCH=on");
 }
 
 static void is_old(struct fake_daemon *d)
@@ -134,10 +134,10 @@ TEST(should_refuse_another_word_than_on_or_off)
 	struct run r;
 
 	prepare(NULL);
-	r = EXEC("--priority", "80", "--touch", "yes", "--", "/bin/true");
+	r = EXEC("--priority", "80", "GPUSEG_EXEC_TOUCH=yes", "--", "/bin/true");
 	CHECK_EQ(WEXITSTATUS(r.status), 2);
-	CHECK_CONTAINS(r.said, "--touch is \"yes\"; give on or off");
-	r = EXEC("--priority", "80", "--touch", "on", "--print-environment");
+	CHECK_CONTAINS(r.said, "GPUSEG_EXEC_TOUCH is \"yes\"; give on or off");
+	r = EXEC("--priority", "80", "GPUSEG_EXEC_TOUCH=on", "--print-environment");
 	CHECK_CONTAINS(r.text, "GPUSEG_EXEC_TOUCH=on\n");
 }
 
@@ -224,7 +224,7 @@ TEST(should_touch_once_for_each_expected_begin)
 TEST(should_touch_without_a_declared_period)
 {
 	prepare(NULL);
-	once_each((const char *const[]){"--priority", "80", "--hold-off", "200us", "--verbose", NULL});
+	once_each((const char *const[]){"--priority", "80", "GPUSEG_EXEC_HOLD_OFF=200us", "--verbose", NULL});
 }
 
 /* ---- under load and faults ---- */
@@ -295,8 +295,8 @@ TEST(should_run_on_if_the_daemon_dies_and_touch_for_the_next_one)
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--period", "10ms", "--hold-off",
-					"200us", "--verbose", "--", APP, "while", "60000", NULL});
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--period", "10ms",
+					"GPUSEG_EXEC_HOLD_OFF=200us", "--verbose", "--", APP, "while", "60000", NULL});
 	CHECK(fake_daemon_wait(&d, 20, NULL));
 	CHECK(fake_daemon_expect(&d, 0), "it does not wait for expected begins");
 	fake_daemon_kill(&d);

@@ -23,6 +23,24 @@ import picocli.CommandLine.Spec;
     description = "Run a CUDA program as it is as a task of the scheduler, with the processes that it starts. The "
         + "driver loads a library that begins a segment at the first launch and ends it when all work is done. "
         + "Without a daemon the program runs unmanaged, and one line says so.",
+    footer = {"", "Variables of the environment, for programs that need something else than the usual:",
+        "  GPUSEG_EXEC_HOLD_OFF: launches closer than this time are one segment, 0..1h, or auto: learned from the pauses "
+            + "of a real-time program, 200us..1.6ms; with --budget 200us (default: auto).",
+        "  GPUSEG_EXEC_SEGMENTS: what one segment is: auto, from a launch until all work is done; graph, the same, but "
+            + "only launches of CUDA graphs begin one; process, from the first launch to the end of the process "
+            + "(default: auto).",
+        "  GPUSEG_EXEC_SLICE: best effort: longest segment, 0 for no limit (default: 500us where the daemon's mechanism "
+            + "can only wait for segments, else 0).",
+        "  GPUSEG_EXEC_STREAMS: none, or priority: while work on a CUDA stream of higher priority is outstanding, "
+            + "launches on lower streams of the same process wait (default: none).",
+        "  GPUSEG_EXEC_IN_FLIGHT: most work in flight: on lower streams with streams by priority, and of best effort "
+            + "where the daemon's mechanism is launch (default: 500us).",
+        "  GPUSEG_EXEC_TOUCH: on or off; real time: have the GPU switch to the program ahead of a begin that the daemon "
+            + "expects, by a small memset (default: on).",
+        "  GPUSEG_EXEC_CALLS: how calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI where "
+            + "that is impossible; cupti; or check, by wrappers, and CUPTI counts what passes them by (default: auto).",
+        "  GPUSEG_EXEC_WAIT: longest wait of a launch, at least 1ms; then the program runs unmanaged for a minute "
+            + "(default: 10s)."},
     exitCodeListHeading = "%nExit status: that of COMMAND, or%n",
     exitCodeList = {"2:usage", "126:COMMAND cannot be started, or the daemon refused --cap",
         "127:COMMAND was not found"})
@@ -61,46 +79,6 @@ final class ExecCommand implements Callable<Integer> {
         description = "Most GPU time of best-effort work in each period, such as 25ms/100ms. Needs --name and the "
             + "right to change the policy.")
     private String cap;
-
-    @Option(names = "--hold-off", paramLabel = "TIME",
-        description = "Launches closer than this are one segment, 0..1h, or auto: learned from the pauses of a "
-            + "real-time program, 200us..1.6ms; with --budget 200us (default: auto).")
-    private String holdOff;
-
-    @Option(names = "--segments", paramLabel = "KIND",
-        description = "What one segment is: auto, from a launch until all work is done; graph, the same, but only "
-            + "launches of CUDA graphs begin one; process, from the first launch to the end of the process "
-            + "(default: auto).")
-    private String segments;
-
-    @Option(names = "--slice", paramLabel = "TIME",
-        description = "Best effort: longest segment, 0 for no limit (default: 500us where the daemon's mechanism can "
-            + "only wait for segments, else 0).")
-    private String slice;
-
-    @Option(names = "--streams", paramLabel = "KIND",
-        description = "none, or priority: while work on a CUDA stream of higher priority is outstanding, launches on "
-            + "lower streams of the same process wait (default: none).")
-    private String streams;
-
-    @Option(names = "--in-flight", paramLabel = "TIME",
-        description = "Most work in flight: on lower streams with --streams priority, and of best effort where the "
-            + "daemon's mechanism is launch (default: 500us).")
-    private String inFlight;
-
-    @Option(names = "--touch", paramLabel = "on|off",
-        description = "Real time: have the GPU switch to the program ahead of a begin that the daemon expects, by a "
-            + "small memset (default: on).")
-    private String touch;
-
-    @Option(names = "--calls", paramLabel = "HOW",
-        description = "How calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI where that is "
-            + "impossible; cupti; or check, by wrappers, and CUPTI counts what passes them by (default: auto).")
-    private String calls;
-
-    @Option(names = "--wait", paramLabel = "TIME",
-        description = "Longest wait of a launch; then the program runs unmanaged for a minute (default: 10s).")
-    private String wait;
 
     @Option(names = "--print-environment",
         description = "Print the variables that a service needs instead, and run nothing.")

@@ -55,6 +55,9 @@ class ExecCommandTest {
         for (final String paragraph : command().getCommandSpec().usageMessage().description()) {
             assertTrue(help.contains(paragraph), paragraph);
         }
+        for (final String variable : command().getCommandSpec().usageMessage().footer()) {
+            assertTrue(help.contains(variable.strip()), variable);
+        }
     }
 
     @Test

@@ -23,6 +23,9 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** A daemon and CUDA programs as they are, on the stand-ins of libcuda and libcupti. */
 @Timeout(240)
 class ExecSystemTest {
+    /** One that is learned would cover the program's pauses, and all of it would be one segment. */
+    private static final String HOLD_OFF = "GPUSEG_EXEC_HOLD_OFF=200us";
+
     // Both are built by: make -C segment-api stand-ins
     private final Path app = NativePrograms.ofClientLibrary("tests/cuda/inject_app");
     private final Path cupti = NativePrograms.ofClientLibrary("tests/cuda/libcupti.so.13");
@@ -32,10 +35,9 @@ class ExecSystemTest {
 
     private Child program(final String name, final String... options) throws InterruptedException {
         final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + rig.directory().root(),
-            "GPUSEG_CUPTI=" + cupti, NativePrograms.ofClientLibrary("gpuseg-exec").toString()));
+            "GPUSEG_CUPTI=" + cupti, HOLD_OFF, NativePrograms.ofClientLibrary("gpuseg-exec").toString()));
         command.addAll(List.of(options));
-        // One that is learned would cover the program's pauses, and all of it would be one segment.
-        command.addAll(List.of("--hold-off", "200us", "--", app.toString(), "while", "120000"));
+        command.addAll(List.of("--", app.toString(), "while", "120000"));
         final int before = rig.status().path("tasks").size();
         final Child child = rig.start(name, command);
         SystemRig.await(name + " has a task", 30_000, () -> rig.status().path("tasks").size() == before + 1);
@@ -51,11 +53,11 @@ class ExecSystemTest {
         throw new AssertionError("pid " + program.pid() + " has no task: " + rig.status().path("tasks"));
     }
 
-    private long touches(final String... options) throws Exception {
+    private long touches(final String variable) throws Exception {
         final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + rig.directory().root(),
-            "GPUSEG_CUPTI=" + cupti, NativePrograms.ofClientLibrary("gpuseg-exec").toString(), "--priority", "50",
-            "--period", "20ms", "--hold-off", "200us", "--verbose"));
-        command.addAll(List.of(options));
+            "GPUSEG_CUPTI=" + cupti, HOLD_OFF, variable,
+            NativePrograms.ofClientLibrary("gpuseg-exec").toString(), "--priority", "50", "--period", "20ms",
+            "--verbose"));
         command.addAll(List.of("--", app.toString(), "periodic", "150"));
         final Child child = rig.start("periodic", command);
         assertEquals(0, child.awaitExit(60), child.said());
@@ -68,10 +70,10 @@ class ExecSystemTest {
         rig.with("anticipation-budget: 50").realTime();
         rig.task("busy", 0, "1s", "gpu:0ms+900ms", "120s");
         SystemRig.await("busy works", 30_000, () -> "running".equals(rig.state("busy")));
-        assertEquals(-1, touches("--touch", "off"));
+        assertEquals(-1, touches("GPUSEG_EXEC_TOUCH=off"));
         final long before = rig.counter("anticipated");
         Attempts.of(3, () -> {
-            final long touches = touches();
+            final long touches = touches("GPUSEG_EXEC_TOUCH=on");
             final long anticipated = rig.counter("anticipated") - before;
             assertTrue(touches <= 2 * anticipated, touches + " touches, " + anticipated + " begins anticipated");
             return touches > 0 ? null : anticipated + " begins anticipated, no touch";

@@ -30,12 +30,13 @@ class LaunchSystemTest {
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
 
-    private Child program(final String name, final String... words) {
+    private Child program(final String name, final String segments, final String... words) {
         // The stand-ins are built by: make -C segment-api stand-ins
         final Path app = NativePrograms.ofClientLibrary("tests/cuda/inject_app");
         final Path cupti = NativePrograms.ofClientLibrary("tests/cuda/libcupti.so.13");
         final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + rig.directory().root(),
-            "GPUSEG_CUPTI=" + cupti, NativePrograms.ofClientLibrary("gpuseg-exec").toString()));
+            "GPUSEG_CUPTI=" + cupti, "GPUSEG_EXEC_SEGMENTS=" + segments,
+            NativePrograms.ofClientLibrary("gpuseg-exec").toString()));
         for (final String word : words) {
             command.add(word.equals("APP") ? app.toString() : word);
         }
@@ -66,7 +67,7 @@ class LaunchSystemTest {
     }
 
     private Child bestEffort() throws Exception {
-        final Child program = program("training", "--best-effort", "--", "APP", "without-end");
+        final Child program = program("training", "auto", "--best-effort", "--", "APP", "without-end");
         program.await("launches", LIMIT_S);
         SystemRig.await("it has a segment", 1_000 * LIMIT_S, () -> "running".equals(rig.state("exec:inject_app")));
         return program;
@@ -76,8 +77,8 @@ class LaunchSystemTest {
     void shouldHoldLaunchesOfLowerRankWhileASegmentRuns() throws Exception {
         daemon();
         final Child training = bestEffort();
-        final Child inference = program("inference", "--priority", "80", "--name", "inference", "--segments", "process",
-            "--", "APP", "while", Integer.toString(SEGMENT_MS));
+        final Child inference = program("inference", "process", "--priority", "80", "--name",
+            "inference", "--", "APP", "while", Integer.toString(SEGMENT_MS));
         assertEquals(0, inference.awaitExit(LIMIT_S), inference.said());
         SystemRig.await("its launches go on", 1_000 * LIMIT_S, () -> rig.held() == 0);
         final long longestMs = longestMs(training);
@@ -90,8 +91,7 @@ class LaunchSystemTest {
     void shouldHoldNothingOnceTheDaemonIsKilled() throws Exception {
         final Child daemon = daemon();
         final Child training = bestEffort();
-        program("inference", "--priority", "80", "--name", "inference", "--segments", "process", "--", "APP", "while",
-            "60000");
+        program("inference", "process", "--priority", "80", "--name", "inference", "--", "APP", "while", "60000");
         SystemRig.await("a context is held", 1_000 * LIMIT_S, () -> rig.held() > 0);
         SystemRig.signal(daemon, "KILL");
         longestMs(training);   // held for ever, it would not end
