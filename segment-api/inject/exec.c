@@ -47,7 +47,6 @@ static const char help[] =
 	"and\n"
 	"                           the right to change the policy.\n"
 	"      --print-environment  Print the variables that a service needs instead, and run nothing.\n"
-	"      --verbose            Say what the library finds and does.\n"
 	"  -h, --help               Show this help message and exit.\n"
 	"  -V, --version            Print version information and exit.\n"
 	"\n"
@@ -69,6 +68,7 @@ static const char help[] =
 	"    that is impossible; cupti; or check, by wrappers, and CUPTI counts what passes them by (default: auto).\n"
 	"  GPUSEG_EXEC_WAIT: longest wait of a launch, at least 1ms; then the program runs unmanaged for a minute\n"
 	"    (default: 10s).\n"
+	"  GPUSEG_EXEC_VERBOSE: 1 to say what the library finds and does.\n"
 	"\n"
 	"Times have a unit: ns, us, ms or s.\n"
 	"\n"
@@ -163,6 +163,12 @@ static void check_wait(const char *variable, const char *text)
 {
 	if (check_duration(variable, text) < WAIT_LEAST_NS)
 		fail(STATUS_USAGE, "%s is \"%s\"; give at least 1ms", variable, text);
+}
+
+static void check_verbose(const char *variable, const char *text)
+{
+	if (strcmp(text, "1") != 0)
+		fail(STATUS_USAGE, "%s is \"%s\"; give 1, or leave it out", variable, text);
 }
 
 static void check_cap(const char *text)
@@ -349,8 +355,7 @@ enum option_id {
 	BUDGET,
 	WEIGHT,
 	CAP,
-	PRINT_ENVIRONMENT,
-	VERBOSE
+	PRINT_ENVIRONMENT
 };
 
 static const struct option options[] = {{"priority", required_argument, NULL, PRIORITY},
@@ -362,14 +367,13 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"weight", required_argument, NULL, WEIGHT},
 					{"cap", required_argument, NULL, CAP},
 					{"print-environment", no_argument, NULL, PRINT_ENVIRONMENT},
-					{"verbose", no_argument, NULL, VERBOSE},
 					{"help", no_argument, NULL, 'h'},
 					{"version", no_argument, NULL, 'V'},
 					{NULL, 0, NULL, 0}};
 
 /* What options say. */
 static const char *const said[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD", "GPUSEG_EXEC_DEADLINE",
-				   "GPUSEG_EXEC_BUDGET",   "GPUSEG_EXEC_WEIGHT", "GPUSEG_EXEC_VERBOSE"};
+				   "GPUSEG_EXEC_BUDGET",   "GPUSEG_EXEC_WEIGHT"};
 
 /* What only the environment says: the library reads it there, too. */
 static const struct {
@@ -378,7 +382,8 @@ static const struct {
 } tuning[] = {{"GPUSEG_EXEC_HOLD_OFF", check_hold_off}, {"GPUSEG_EXEC_SEGMENTS", check_segments},
 	      {"GPUSEG_EXEC_SLICE", check_time},	{"GPUSEG_EXEC_STREAMS", check_streams},
 	      {"GPUSEG_EXEC_IN_FLIGHT", check_time},	{CALLS, check_calls},
-	      {"GPUSEG_EXEC_TOUCH", check_touch},	{"GPUSEG_EXEC_WAIT", check_wait}};
+	      {"GPUSEG_EXEC_TOUCH", check_touch},	{"GPUSEG_EXEC_WAIT", check_wait},
+	      {"GPUSEG_EXEC_VERBOSE", check_verbose}};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -483,9 +488,6 @@ static struct request read_options(int argc, char **argv)
 			break;
 		case PRINT_ENVIRONMENT:
 			r.print = true;
-			break;
-		case VERBOSE:
-			set("GPUSEG_EXEC_VERBOSE", "1");
 			break;
 		case 'h':
 			printf("%s%s", usage_line, help);

@@ -241,7 +241,7 @@ TEST(should_keep_the_shortest_hold_off_where_there_are_no_pauses_within_a_job)
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = EXEC("--priority", "80", "--verbose", "--", APP, "jobs");
+	r = EXEC("--priority", "80", "GPUSEG_EXEC_VERBOSE=1", "--", APP, "jobs");
 	same_as_alone(&r, "jobs");
 	CHECK_CONTAINS(r.said, "hold-off 200 us");
 	fake_daemon_stop(&d);
@@ -340,7 +340,7 @@ static struct run verbosely(const char *calls, const char *scenario)
 
 	fake_daemon_start(&d);
 	prepare(&d);
-	r = EXEC(calls, "--verbose", "--priority", "80", "--", APP, scenario);
+	r = EXEC(calls, "GPUSEG_EXEC_VERBOSE=1", "--priority", "80", "--", APP, scenario);
 	same_as_alone(&r, scenario);
 	CHECK(tally_of(&d).begins >= 1);
 	fake_daemon_stop(&d);

@@ -47,7 +47,6 @@ public final class ExperimentReader {
     private ExperimentReader() {
     }
 
-
     /** The lines of a help text about the keys. */
     public static List<String> help() {
         return KEYS.entrySet().stream().map(key -> "  " + key.getKey() + ": " + key.getValue() + ".").toList();

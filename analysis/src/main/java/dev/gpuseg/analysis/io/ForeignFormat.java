@@ -16,7 +16,7 @@ import java.util.List;
 
 /**
  * Task sets of related projects. Each constant states what its format lacks; the user must add it: cores and priorities
- * by {@code --partition} and {@code --assign}, epsilon by {@code --epsilon} (1 ms otherwise).
+ * by {@code --partition} and {@code --assign}, epsilon is 1 ms.
  */
 public enum ForeignFormat {
     /** Records of the published GCAPS generator, one a line: {@link GcapsArtifactImporter}. Batches only. */

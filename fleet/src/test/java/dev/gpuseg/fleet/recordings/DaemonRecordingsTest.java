@@ -79,7 +79,7 @@ class DaemonRecordingsTest {
     private static Path record(final Path run, final String robot, final String version) throws Exception {
         final String name = robot + "-" + version + ".gpuseg";
         final Path file = recordings.resolve(name);
-        gpuseg("trace", "record", "--journal", run.resolve("journal").toString(), "--label", "robot=" + robot
+        gpuseg("trace", "record", run.resolve("journal").toString(), "--label", "robot=" + robot
             + ",version=" + version, "--out", file.toString());
         STATS.put(name, JSON.readTree(gpuseg("trace", "stats", file.toString(), "--json")));
         return file;

@@ -38,8 +38,8 @@ public final class PolicyHelp implements IModelTransformer, Iterable<String> {
         public CommandSpec transform(final CommandSpec spec) {
             new HelpGroups().with("Everyday", "--mechanism", "--virtual-gpu", "--gpus", "--policy", "--policy-file",
                 "--policy-jar", "--dir", "--config", "--metrics", "--journal")
-                .with("Latency", "--cpu", "--priority", "--idle", "--lock-memory", "--anticipate")
-                .with("Admission and rights", "--admission", "--taskset", "--platform", "--unmanaged", "--cgroup-rules")
+                .with("Latency", "--cpu", "--priority", "--idle", "--anticipate")
+                .with("Admission and rights", "--admission", "--taskset", "--platform", "--cgroup-rules")
                 .ofOptions(spec);
             append(new MechanismHelp().transform(spec), lines(false));
             return spec;

@@ -133,13 +133,6 @@ public final class RunCommand implements Callable<Integer> {
             + "(default: ${DEFAULT-VALUE}).")
     private int priority;
 
-    @Option(names = "--lock-memory", negatable = true, fallbackValue = "true",
-        description = "Lock the daemon's memory (mlockall): code at its start, everything else from its first use "
-            + "(the warm-up uses what a segment does). Needs unlimited locked memory or CAP_IPC_LOCK, else the daemon "
-            + "does not start. Without this option memory is locked if --cpu or --priority is given, and a refusal is "
-            + "only a warning.")
-    private Boolean lockMemory;
-
     @Option(names = "--metrics", paramLabel = "127.0.0.1:PORT",
         description = "Serve metrics for Prometheus at /metrics on this port of 127.0.0.1, where every local user can "
             + "read them. Port 0 takes any free port (default: no metrics).")
@@ -283,18 +276,18 @@ public final class RunCommand implements Callable<Integer> {
 
     /** A dispatcher that was given a processor or a real-time priority shall not wait for pages either. */
     private void lockMemory() {
-        final boolean asked = Boolean.TRUE.equals(lockMemory);
-        if (!asked && (lockMemory != null || cpu < 0 && priority == 0)) {
+        final boolean asked = Boolean.TRUE.equals(keys.lockMemory());
+        if (!asked && (keys.lockMemory() != null || cpu < 0 && priority == 0)) {
             return;
         }
         try {
             ThreadControl.lockMemory();
         } catch (final IllegalStateException | SystemCallException e) {
             if (asked) {
-                throw new StartUpException("--lock-memory: " + e.getMessage(), e);
+                throw new StartUpException("lock-memory: " + e.getMessage(), e);
             }
             spec.commandLine().getErr().println("gpuseg: memory is not locked, page faults can delay the dispatcher: "
-                + e.getMessage() + "; --no-lock-memory silences this");
+                + e.getMessage() + "; lock-memory: false silences this");
         }
     }
 

@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.launch;
 
 import dev.gpuseg.command.DurationConverter;
 import dev.gpuseg.command.SizeConverter;
+import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.conductor.UserLimits;
 import dev.gpuseg.ipc.Abi;
@@ -72,6 +73,18 @@ public final class SettingKeys {
         description = "Compile the hot path with synthetic records before clients are accepted (default: "
             + "${DEFAULT-VALUE}).")
     private boolean warmUp;
+
+    @Option(names = "lock-memory",
+        description = "Lock the daemon's memory (mlockall): code at its start, everything else from its first use "
+            + "(the warm-up uses what a segment does). Needs unlimited locked memory or CAP_IPC_LOCK, else the daemon "
+            + "does not start. Where this is not set memory is locked if cpu or priority is, and a refusal is only a "
+            + "warning.")
+    private Boolean lockMemory;
+
+    @Option(names = "unmanaged", paramLabel = "best-effort|allow", defaultValue = "best-effort",
+        description = "Processes that never registered: best-effort disables them while a real-time task uses the "
+            + "GPU, allow leaves them alone (default: ${DEFAULT-VALUE}).")
+    private String unmanaged;
 
     @Option(names = "core-order", paramLabel = "fp|edf", defaultValue = "fp",
         description = "How the kernel orders the threads of a core: fp for SCHED_FIFO, edf for SCHED_DEADLINE "
@@ -184,6 +197,11 @@ public final class SettingKeys {
         return warmUp;
     }
 
+    /** Null: it depends on the dispatcher. */
+    Boolean lockMemory() {
+        return lockMemory;
+    }
+
     long graceNs() {
         return grace.toNanos();
     }
@@ -203,6 +221,14 @@ public final class SettingKeys {
     /** Null if it is refused, as with all below. */
     CoreOrder coreOrder(final OptionProblems problems) {
         return problems.in("core-order", () -> CoreOrder.named(cores));
+    }
+
+    Unmanaged unmanaged(final OptionProblems problems) {
+        return problems.in("unmanaged", () -> switch (unmanaged) {
+            case "best-effort" -> Unmanaged.BEST_EFFORT;
+            case "allow" -> Unmanaged.ALLOW;
+            default -> throw new IllegalArgumentException("unmanaged is " + unmanaged + "; use best-effort or allow");
+        });
     }
 
     ObserverMode observer(final OptionProblems problems) {
@@ -250,7 +276,7 @@ public final class SettingKeys {
                 + "`gpuseg run`, explained in gpuseg.yaml(5):"));
             for (final OptionSpec key : defaults().spec.options()) {
                 lines.add("  " + key.longestName() + ": " + String.join(" ", key.description())
-                    .replace("${DEFAULT-VALUE}", key.defaultValueString()));
+                    .replace("${DEFAULT-VALUE}", String.valueOf(key.defaultValueString())));
             }
             command.usageMessage().footer(lines.toArray(new String[0]));
             return command;

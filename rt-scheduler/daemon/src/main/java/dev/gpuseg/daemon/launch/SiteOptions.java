@@ -33,11 +33,6 @@ public final class SiteOptions {
             + "instead of those of --taskset.")
     private Path platform;
 
-    @Option(names = "--unmanaged", paramLabel = "best-effort|allow", defaultValue = "best-effort",
-        description = "Processes that never registered: best-effort disables them while a real-time task uses the "
-            + "GPU, allow leaves them alone (default: ${DEFAULT-VALUE}).")
-    private String unmanaged;
-
     @Option(names = "--cgroup-rules", paramLabel = "FILE",
         description = "Protection, weights, caps and highest priorities of control groups by path, from this file. It "
             + "is read again when it changes; a file that is refused changes nothing.")
@@ -52,7 +47,7 @@ public final class SiteOptions {
      */
     SiteRules rules(final SettingKeys keys, final OptionProblems problems) {
         final AdmissionSettings proof = admission(keys, problems);
-        final Unmanaged others = problems.in("--unmanaged", this::unmanaged);
+        final Unmanaged others = keys.unmanaged(problems);
         final Boolean allEngines = keys.allEngines(problems);
         final LiveRules groups = cgroupRules == null ? LiveRules.NONE
             : problems.in("--cgroup-rules", () -> LiveRules.of(cgroupRules));
@@ -85,14 +80,5 @@ public final class SiteOptions {
         if (file != null) {
             problems.add(option, option + " is read for admission only; add --admission warn or --admission enforce");
         }
-    }
-
-    private Unmanaged unmanaged() {
-        return switch (unmanaged) {
-            case "best-effort" -> Unmanaged.BEST_EFFORT;
-            case "allow" -> Unmanaged.ALLOW;
-            default -> throw new IllegalArgumentException("--unmanaged is " + unmanaged
-                + "; use best-effort or allow");
-        };
     }
 }

@@ -205,8 +205,8 @@ public final class Daemon implements AutoCloseable {
                 + ", which does not use it; use auto");
         }
         if (proof == AdmissionMode.ENFORCE && config.site().unmanaged() == Unmanaged.ALLOW) {
-            throw refused("--admission", "--admission enforce with --unmanaged allow: what unregistered processes do "
-                + "on the GPU is in no analysis; use --unmanaged best-effort, or --admission warn");
+            throw refused("--admission", "--admission enforce with unmanaged: allow: what unregistered processes do "
+                + "on the GPU is in no analysis; use unmanaged: best-effort, or --admission warn");
         }
     }
 

@@ -74,8 +74,8 @@ class RunSettingsTest {
     @Test
     void shouldPlaceAProblemWhoseWordsNameAnotherOption() throws IOException {
         final Path file = file("admission: enforce", "unmanaged: allow", "platform: " + platform());
-        assertEquals(List.of(file + ":1: admission: 'enforce': --admission enforce with --unmanaged allow: what "
-            + "unregistered processes do on the GPU is in no analysis; use --unmanaged best-effort, or --admission "
+        assertEquals(List.of(file + ":1: admission: 'enforce': --admission enforce with unmanaged: allow: what "
+            + "unregistered processes do on the GPU is in no analysis; use unmanaged: best-effort, or --admission "
             + "warn"), check(file).stream().map(ConfigProblem::toString).toList());
     }
 

@@ -46,7 +46,8 @@ public final class GpuBenchRecord {
         ResultFile.write(samples().resolve("results.svg"), svg);
     }
 
-    public void manifest(final JsonNode result, final List<String> xidBefore, final List<String> xidAfter) throws IOException {
+    public void manifest(final JsonNode result, final List<String> xidBefore, final List<String> xidAfter)
+        throws IOException {
         final ObjectNode manifest = JsonNodeFactory.instance.objectNode();
         final String gpu = result.path("gpu_before").asText();
         final ObjectNode machine = manifest.putObject("machine");

@@ -49,7 +49,8 @@ public record GrantTail(long durationMs, int rate, Cores cores) {
     public ObjectNode measure() throws IOException, InterruptedException, TimeoutException {
         try (LoadRig rig = new LoadRig()) {
             final Path log = rig.errors().resolve("jvm.log");
-            final List<String> jvm = List.of("-Xlog:safepoint=info,gc=info,jit+compilation=debug:file=" + log + ":timenanos:filecount=0");
+            final List<String> jvm = List.of("-Xlog:safepoint=info,gc=info,jit+compilation=debug:file=" + log
+                + ":timenanos:filecount=0");
             final boolean witness = cores.count() >= CPUS_WITH_WITNESS;
             if (cores.enough()) {
                 rig.confine(cores.below(witness ? 3 : 2));

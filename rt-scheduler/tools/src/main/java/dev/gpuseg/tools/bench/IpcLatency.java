@@ -23,6 +23,7 @@ import java.util.concurrent.TimeoutException;
 /** Latencies between application and daemon, with the machine's floor measured in the same run. One thread. */
 public final class IpcLatency implements AutoCloseable {
     private static final int RUN_LIMIT_S = 120;
+    private static final int ROUNDS = 200_000;
     private static final int SLEEPING_ROUNDS = 4_000;
     private static final int SLEEPING_WARM_UP = 400;
     private static final long SLEEPING_PACE_NS = 500_000;
@@ -37,7 +38,6 @@ public final class IpcLatency implements AutoCloseable {
 
     private final int clientCpu;
     private final int daemonCpu;
-    private final int rounds;
     private final Path root;
 
     /**
@@ -45,14 +45,11 @@ public final class IpcLatency implements AutoCloseable {
      *
      * @param clientCpu CPU of the application
      * @param daemonCpu CPU of the dispatcher, another one
-     * @param rounds    of each measurement
      * @throws IOException if the directory cannot be made
      */
-    public IpcLatency(final int clientCpu, final int daemonCpu, final int rounds)
-        throws IOException {
+    public IpcLatency(final int clientCpu, final int daemonCpu) throws IOException {
         this.clientCpu = clientCpu;
         this.daemonCpu = daemonCpu;
-        this.rounds = rounds;
         root = MemoryDirectory.create("gpuseg-bench-");
     }
 
@@ -81,8 +78,8 @@ public final class IpcLatency implements AutoCloseable {
         try (SimulatedMachine machine = start("spin")) {
             client(List.of("--warmup", WARM_UP, "--n", "1", "end"));
             final long[] before = allocation(machine);
-            optimistic = client(List.of("--n", Integer.toString(rounds), "optimistic")).get(0);
-            end = client(List.of("--n", Integer.toString(rounds), "end")).get(0);   // a process registers once
+            optimistic = client(List.of("--n", Integer.toString(ROUNDS), "optimistic")).get(0);
+            end = client(List.of("--n", Integer.toString(ROUNDS), "end")).get(0);   // a process registers once
             final long[] after = allocation(machine);
             allocated = (after[0] - before[0]) / (double) Math.max(1, after[1] - before[1]);
             stop(machine);
@@ -116,9 +113,9 @@ public final class IpcLatency implements AutoCloseable {
 
     private Pair pair() throws IOException, InterruptedException, TimeoutException {
         final JsonNode floor = client(List.of("--peer-cpu", Integer.toString(daemonCpu), "--n",
-            Integer.toString(rounds / PAIRS), "floor")).get(0);
+            Integer.toString(ROUNDS / PAIRS), "floor")).get(0);
         try (SimulatedMachine machine = start("spin")) {
-            final JsonNode begin = client(List.of("--warmup", WARM_UP, "--n", Integer.toString(rounds / PAIRS),
+            final JsonNode begin = client(List.of("--warmup", WARM_UP, "--n", Integer.toString(ROUNDS / PAIRS),
                 "begin")).get(0);
             stop(machine);
             return new Pair(floor, begin);

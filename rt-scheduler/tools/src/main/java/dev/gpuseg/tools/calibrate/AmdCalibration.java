@@ -15,7 +15,6 @@ import dev.gpuseg.mechanisms.amd.AmdMechanism;
 import dev.gpuseg.mechanisms.amd.ControlInterface;
 import dev.gpuseg.tools.bench.EnforcementCosts;
 import dev.gpuseg.tools.process.Child;
-import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.process.MemoryDirectory;
 import java.io.IOException;
@@ -101,7 +100,6 @@ public final class AmdCalibration implements AutoCloseable {
     private final Path root;
     private final int gpu;
     private final String idle;
-    private final boolean warmUp;
     private final int jobs;
     private final Thread hook = new Thread(this::close, "gpuseg-calibrate-end");
     private final AmdGauge gauge;
@@ -111,11 +109,10 @@ public final class AmdCalibration implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile Child daemon;
 
-    public AmdCalibration(final int gpu, final List<Integer> pids, final String idle, final boolean warmUp,
+    public AmdCalibration(final int gpu, final List<Integer> pids, final String idle,
         final int jobs) throws IOException {
         this.gpu = gpu;
         this.idle = idle;
-        this.warmUp = warmUp;
         this.jobs = jobs;
         root = MemoryDirectory.create("gpuseg-calibrate-" + ProcessHandle.current().pid() + "-");
         HeldFile file = null;
@@ -325,7 +322,6 @@ public final class AmdCalibration implements AutoCloseable {
         final Path samples = root.resolve("samples.csv");
         final List<String> command = JavaCommand.daemon(List.of("--dir", directory.toString(), "--mechanism", "amd",
             "--gpus", Integer.toString(gpu + 1), "--policy", "fp", "--anticipate", "off", "--idle", idle));
-        command.addAll(DaemonSettings.write(root.resolve("settings.yaml"), "warm-up: " + warmUp));
         command.add(1, "-D" + AmdMechanism.ONLY_PROPERTY + "=" + only);
         daemon = Child.start("gpuseg run", command, root.resolve("errors"));
         daemon.await("ready", LIMIT_S);

@@ -16,7 +16,6 @@ import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.io.TaskSetWriter;
 import dev.gpuseg.analysis.io.Verdict;
-import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
@@ -56,13 +55,14 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.IModelTransformer;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** Whether every deadline of a task set holds, and what each bound is made of. */
-@Command(name = "analyze", mixinStandardHelpOptions = true,
+@Command(name = "analyze", mixinStandardHelpOptions = true, modelTransformer = AnalyzeCommand.Catalogue.class,
     description = "Compute response-time bounds for a task set: prove that every deadline holds, or show which one "
         + "may not.",
     footer = "%nTimes in files carry a unit (10ms). Priorities are 1..99, 99 is the highest.%nA set is accepted if "
@@ -74,6 +74,7 @@ final class AnalyzeCommand implements Callable<Integer> {
     private static final int USAGE = 2;
     private static final int NO = 3;
     private static final byte[] ZIP = {'P', 'K'};
+    private static final String TASKSET = "taskset";
 
     @Spec
     private CommandSpec spec;
@@ -86,7 +87,7 @@ final class AnalyzeCommand implements Callable<Integer> {
     private Path batch;
 
     @Option(names = "--analysis", paramLabel = "NAME,…",
-        description = "Names of analyses, or all; see --list (default: gcaps-window-suspend or gcaps-window-busy, by "
+        description = "Names of analyses, listed below, or all (default: gcaps-window-suspend or gcaps-window-busy, by "
             + "the mode of the set).")
     private String analysisNames;
 
@@ -112,16 +113,11 @@ final class AnalyzeCommand implements Callable<Integer> {
         description = "Number of cores, if the other format does not state it (default: 4).")
     private int cpus = 4;
 
-    @Option(names = "--epsilon", paramLabel = "TIME",
-        description = "Update delay of every GPU, such as 1ms, instead of the one in the file.")
-    private String epsilon;
-
-    @Option(names = "--format", paramLabel = "text|json|html", description = "Output format (default: text).")
+    @Option(names = "--format", paramLabel = "text|json|html|taskset",
+        description = "Output format; taskset writes the task set as read, partitioned and assigned instead of "
+            + "analysing "
+            + "it (default: text).")
     private String format = "text";
-
-    @Option(names = "--convert",
-        description = "Write the task set (as read, partitioned and assigned) instead of analysing it.")
-    private boolean convert;
 
     @Option(names = "--out", paramLabel = "FILE", description = "Write to this file instead of standard output.")
     private Path output;
@@ -137,21 +133,10 @@ final class AnalyzeCommand implements Callable<Integer> {
             + "written if a deadline does not hold.")
     private Path certificateFile;
 
-    @Option(names = "--list", description = "List the analyses.")
-    private boolean list;
-
     @Override
     public Integer call() {
         final PrintWriter out = spec.commandLine().getOut();
         try {
-            if (list) {
-                for (final Analysis analysis : Analyses.all()) {
-                    out.printf("%-22s %s%n%-22s [%s]%n", analysis.name(), analysis.summary(), "",
-                        Soundness.of(analysis.description()).text());
-                }
-                out.flush();
-                return OK;
-            }
             if ((file == null) == (batch == null)) {
                 throw new IllegalArgumentException("name one FILE, or --batch FILE");
             }
@@ -187,13 +172,13 @@ final class AnalyzeCommand implements Callable<Integer> {
         final TaskSetReader reader = new TaskSetReader();
         try {
             final TaskSet given = from == null ? reader.read(file)
-                : ForeignFormat.of(from).read(file, cpus, epsilonNs());
+                : ForeignFormat.of(from).read(file, cpus, -1);
             set = prepare(given);
             if (certificateFile != null && !set.chains().eventPredecessors().isEmpty()) {
                 throw new InvalidModelException("chains: a certificate knows no event edges; leave out --certificate, "
                     + "or write sampling");
             }
-            if (!convert) {
+            if (!converts()) {
                 requireClassesOfOne(set);
                 for (final Analysis analysis : analyses(set)) {
                     made.add(analysis);
@@ -205,7 +190,7 @@ final class AnalyzeCommand implements Callable<Integer> {
             throw new InvalidFileException(file.toString(), 0, e.getMessage());
         }
         final boolean certified = certificateFile == null || certify(set);
-        write(convert ? TaskSetWriter.json(set) : render(set, results, new Dossier(measured,
+        write(converts() ? TaskSetWriter.json(set) : render(set, results, new Dossier(measured,
             Refusals.of(made, set, results), provenance(set, reader.platformOrigin(), certified))), out);
         boolean holds = certified && results.stream().allMatch(AnalysisResult::schedulable)
             && (results.isEmpty() || !Verdict.of(set, results, measured).contradicted());
@@ -282,13 +267,13 @@ final class AnalyzeCommand implements Callable<Integer> {
     }
 
     private int runBatch(final PrintWriter out) throws IOException {
-        if (!format.equals("text") && !format.equals("json")) {
+        if (!List.of("text", "json", TASKSET).contains(format)) {
             throw new IllegalArgumentException("--format is " + format + "; a batch writes one JSON line per set");
         }
         final TaskSetReader reader = new TaskSetReader();
         final BatchRunner.LineReader lines = from == null ? reader::readLine : ForeignFormat.of(from).lines();
         final List<Analysis> analyses = Analyses.parse(analysisNames == null ? "gcaps-window-suspend" : analysisNames);
-        final BatchRunner runner = new BatchRunner(lines, this::prepare, analyses, convert);
+        final BatchRunner runner = new BatchRunner(lines, this::prepare, analyses, converts());
         if (output == null) {
             runner.run(batch, out);
             out.flush();
@@ -296,25 +281,17 @@ final class AnalyzeCommand implements Callable<Integer> {
         }
         final BatchRunner.Summary[] summary = new BatchRunner.Summary[1];
         ResultFile.writeText(output, to -> summary[0] = runner.run(batch, to));
-        out.print(convert ? summary[0].sets() + " task sets written\n" : summary[0].text());
+        out.print(converts() ? summary[0].sets() + " task sets written\n" : summary[0].text());
         out.flush();
         return OK;
     }
 
-    private long epsilonNs() {
-        try {
-            return epsilon == null ? -1 : Durations.parse(epsilon);
-        } catch (final IllegalArgumentException e) {
-            throw new IllegalArgumentException("--epsilon " + e.getMessage(), e);
-        }
+    private boolean converts() {
+        return format.equals(TASKSET);
     }
 
     private TaskSet prepare(final TaskSet given) {
         TaskSet set = given;
-        final long epsilonNs = epsilonNs();
-        if (epsilonNs >= 0) {
-            set = set.withPlatform(set.platform().withEpsilonNs(epsilonNs));
-        }
         if (partitioning != null) {
             set = Partitioning.of(partitioning).partition(set);
         }
@@ -399,7 +376,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         if (format.equals("json")) {
             return ResultWriter.json(set, results, dossier);
         }
-        final List<String> known = new ArrayList<>(List.of("text", "json"));
+        final List<String> known = new ArrayList<>(List.of("text", "json", TASKSET));
         for (final ReportFormat report : ServiceLoader.load(ReportFormat.class)) {
             if (report.name().equals(format)) {
                 return report.render(set, results, dossier);
@@ -415,6 +392,21 @@ final class AnalyzeCommand implements Callable<Integer> {
         } else {
             out.print(text);
             out.flush();
+        }
+    }
+
+    /** Lists the analyses at the end of the help. */
+    static final class Catalogue implements IModelTransformer {
+        @Override
+        public CommandSpec transform(final CommandSpec command) {
+            final List<String> lines = new ArrayList<>(List.of(command.usageMessage().footer()));
+            lines.addAll(List.of("", "Analyses:"));
+            for (final Analysis analysis : Analyses.all()) {
+                lines.add(("  " + analysis.name() + ": " + analysis.summary() + " ["
+                    + Soundness.of(analysis.description()).text() + "]").replace("%", "%%"));
+            }
+            command.usageMessage().footer(lines.toArray(new String[0]));
+            return command;
         }
     }
 }

@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -40,12 +41,16 @@ import picocli.CommandLine.Spec;
 final class BenchGpuCommand implements Callable<Integer> {
     private static final double KERNEL_MS = 5;
     private static final double OTHER_KERNEL_MS = 20;
+    private static final String IDLE = "spin";
     private static final double PAUSE_MS = 30;
     private static final int SEED = 1;
     /** The strategy that is compared with the goals. */
     private static final GpuStrategy JUDGED = GpuStrategy.OPTIMISTIC;
     /** Of tests, whose machine may need longer than this to look at the processes that run already, ms. */
     private static final int SETTLE_MS = Integer.getInteger("gpuseg.bench.settle", 500);
+    /** Numbers of best-effort processes of scenario long; fewer in tests. */
+    private static final List<Integer> OTHERS = Arrays.stream(System.getProperty("gpuseg.bench.others", "3,7,1")
+        .split(",")).map(Integer::valueOf).toList();
     private static final String PYTHON = "python3";
 
     @Spec
@@ -67,10 +72,6 @@ final class BenchGpuCommand implements Callable<Integer> {
         }
     }
 
-    @Option(names = "--others", paramLabel = "N", split = ",", defaultValue = "3,7,1",
-        description = "Numbers of best-effort processes of scenario long, 1..14 (default: ${DEFAULT-VALUE}).")
-    private List<Integer> others;
-
     @Option(names = "--strategies", paramLabel = "NAME", split = ",",
         description = "Any of ${COMPLETION-CANDIDATES} (default: all but GPREEMPT, which starves the other processes, "
             + "OPTIMISTIC_SLICE, which gains nothing over OPTIMISTIC, and HELD).")
@@ -89,15 +90,10 @@ final class BenchGpuCommand implements Callable<Integer> {
         description = "Record the run in this directory: manifest, results, drawing, all samples.")
     private Path out;
 
-    @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
-        description = "What the daemon's dispatcher does without work (default: ${DEFAULT-VALUE}).")
-    private String idle;
-
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
-        if (jobs < 20 || jobs > 100_000 || others.stream().anyMatch(n -> n < 1 || n > 14)) {
-            throw new CommandLine.ParameterException(spec.commandLine(), "--jobs is " + jobs + ", --others " + others
-                + "; use 20..100000 jobs and 1..14 processes");
+        if (jobs < 20 || jobs > 100_000) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--jobs is " + jobs + "; use 20..100000");
         }
         if (scenarios != null && !GpuScenarios.names().containsAll(scenarios)) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--scenarios is " + String.join(",", scenarios)
@@ -112,7 +108,7 @@ final class BenchGpuCommand implements Callable<Integer> {
         final List<String> xidBefore = GpuBenchRecord.xidLines();
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
         result.put("begun", Instant.now().toString()).put("jobs", jobs).put("seed", SEED).put("pause_ms", PAUSE_MS);
-        result.put("idle", idle).put("driver", verdict.reason());
+        result.put("idle", IDLE).put("driver", verdict.reason());
         result.put("simulated", !System.getProperty("gpuseg.nvidia.library", "").isEmpty());   // a stand-in's driver
         measure(result, record);
         final List<String> xidAfter = GpuBenchRecord.xidLines();
@@ -148,7 +144,7 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     private void measure(final ObjectNode result, final GpuBenchRecord record)
         throws IOException, InterruptedException, TimeoutException {
-        final GpuBench.Plan plan = new GpuBench.Plan(jobs, SEED, PAUSE_MS, strategies, idle, PYTHON,
+        final GpuBench.Plan plan = new GpuBench.Plan(jobs, SEED, PAUSE_MS, strategies, IDLE, PYTHON,
             SETTLE_MS, record == null ? null : record.samples());
         final ObjectNode measured = result.putObject("scenarios");
         final Runnable save = () -> {
@@ -179,7 +175,7 @@ final class BenchGpuCommand implements Callable<Integer> {
     }
 
     private List<GpuScenario> chosen() {
-        return GpuScenarios.all(KERNEL_MS, OTHER_KERNEL_MS, others, strategies).stream()
+        return GpuScenarios.all(KERNEL_MS, OTHER_KERNEL_MS, OTHERS, strategies).stream()
             .filter(s -> scenarios == null || scenarios.contains(s.name())).toList();
     }
 }

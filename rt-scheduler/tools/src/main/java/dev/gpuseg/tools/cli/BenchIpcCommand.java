@@ -7,10 +7,12 @@ import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.tools.bench.IpcLatency;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Collectors;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -27,31 +29,20 @@ final class BenchIpcCommand implements Callable<Integer> {
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
-    @Option(names = "--rounds", paramLabel = "N", defaultValue = "200000",
-        description = "Rounds of each measurement, 1000..10000000 (default: ${DEFAULT-VALUE}).")
-    private int rounds;
-
-    @Option(names = "--client-cpu", paramLabel = "N", defaultValue = "0",
-        description = "CPU of the application (default: ${DEFAULT-VALUE}).")
-    private int clientCpu;
-
-    @Option(names = "--daemon-cpu", paramLabel = "N", defaultValue = "1",
-        description = "CPU of the daemon's dispatcher (default: ${DEFAULT-VALUE}).")
-    private int daemonCpu;
+    @Option(names = "--cpus", paramLabel = "A,B", split = ",", defaultValue = "0,1",
+        description = "CPUs of the application and of the daemon's dispatcher (default: ${DEFAULT-VALUE}).")
+    private List<Integer> pair;
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
         final int cpus = Runtime.getRuntime().availableProcessors();
-        if (cpus < 2 || clientCpu == daemonCpu || clientCpu < 0 || clientCpu >= cpus || daemonCpu < 0
-            || daemonCpu >= cpus) {
-            throw new CommandLine.ParameterException(spec.commandLine(), "--client-cpu is " + clientCpu
-                + ", --daemon-cpu is " + daemonCpu + "; name two different CPUs of 0.." + (cpus - 1));
+        if (pair.size() != 2 || pair.get(0).equals(pair.get(1))
+            || pair.stream().anyMatch(cpu -> cpu < 0 || cpu >= cpus)) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--cpus is " + pair.stream()
+                .map(cpu -> Integer.toString(cpu)).collect(Collectors.joining(","))
+                + "; name two different CPUs of 0.." + (cpus - 1));
         }
-        if (rounds < 1000 || rounds > 10_000_000) {
-            throw new CommandLine.ParameterException(spec.commandLine(), "--rounds is " + rounds
-                + "; use 1000..10000000");
-        }
-        try (IpcLatency bench = new IpcLatency(clientCpu, daemonCpu, rounds)) {
+        try (IpcLatency bench = new IpcLatency(pair.get(0), pair.get(1))) {
             final ObjectNode result = bench.measure();
             final PrintWriter out = spec.commandLine().getOut();
             if (json) {
@@ -85,7 +76,7 @@ final class BenchIpcCommand implements Callable<Integer> {
             + "floor and begin above are of that pair); %.4f bytes allocated per event%n",
             result.path("ratio_p50").asDouble(),
             result.path("alloc_bytes_per_event").asDouble());
-        out.println("CPUs: application " + clientCpu + ", dispatcher " + daemonCpu + " of "
+        out.println("CPUs: application " + pair.get(0) + ", dispatcher " + pair.get(1) + " of "
             + Runtime.getRuntime().availableProcessors());
     }
 }

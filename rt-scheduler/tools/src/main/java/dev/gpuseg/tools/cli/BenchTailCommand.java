@@ -18,7 +18,6 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /** The tail of begin to grant, and its causes. */
@@ -31,6 +30,8 @@ import picocli.CommandLine.Spec;
         + "are indicative.")
 final class BenchTailCommand implements Callable<Integer> {
     private static final int LISTED = 20;
+    /** Begins in each second. */
+    private static final int RATE = 10_000;
 
     @Spec
     private CommandSpec spec;
@@ -38,25 +39,21 @@ final class BenchTailCommand implements Callable<Integer> {
     @Mixin
     private BenchOptions form;
 
-    @Option(names = "--rate", paramLabel = "N", defaultValue = "10000",
-        description = "Begins per second, 1..100000 (default: ${DEFAULT-VALUE}).")
-    private int rate;
-
     @Mixin
     private CoreOptions coreOptions;
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
         final Cores cores = coreOptions.cores();
-        if (form.durationMs() < 1_000 || rate < 1 || rate > 100_000 || cores.count() < 2) {
-            throw usage("--duration is " + form.durationMs() + "ms, --rate " + rate + ", --cpus " + cores.cpus()
-                + "; use at least 1s, 1..100000 and two CPUs");
+        if (form.durationMs() < 1_000 || cores.count() < 2) {
+            throw usage("--duration is " + form.durationMs() + "ms, --cpus " + cores.cpus()
+                + "; use at least 1s and two CPUs");
         }
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
-        result.put("simulated", true).put("cpus", cores.count()).put("indicative", !cores.enough()).put("rate", rate);
+        result.put("simulated", true).put("cpus", cores.count()).put("indicative", !cores.enough()).put("rate", RATE);
         result.put("dispatcher_cpu", cores.fromTop(0)).put("client_cpu", cores.fromTop(1));
         result.put("jdk", Runtime.version().toString()).put("kernel", System.getProperty("os.version"));
-        final GrantTail bench = new GrantTail(form.durationMs(), rate, cores);
+        final GrantTail bench = new GrantTail(form.durationMs(), RATE, cores);
         final PrintWriter out = spec.commandLine().getOut();
         final ObjectNode one = bench.measure();
         result.withObject("/settings").set("default", one);

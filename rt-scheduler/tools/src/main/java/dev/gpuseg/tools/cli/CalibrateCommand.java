@@ -41,6 +41,8 @@ import picocli.CommandLine.Spec;
 final class CalibrateCommand implements Callable<Integer> {
     private static final double NS_PER_MS = 1e6;
     private static final double PERCENT = 100;
+    /** Added to the longest delays observed, percent. */
+    private static final int MARGIN = 20;
 
     @Spec
     private CommandSpec spec;
@@ -56,10 +58,6 @@ final class CalibrateCommand implements Callable<Integer> {
     @Option(names = "--jobs", paramLabel = "N", defaultValue = "200",
         description = "Kernels timed in each measurement, 20..100000 (default: ${DEFAULT-VALUE}).")
     private int jobs;
-
-    @Option(names = "--margin", paramLabel = "PERCENT", defaultValue = "20",
-        description = "Margin added to the longest delays observed, percent, 0..1000 (default: ${DEFAULT-VALUE}).")
-    private int margin;
 
     @Option(names = "--workload", paramLabel = "NAME|FILE", defaultValue = Workload.DEFAULT,
         description = "With --mechanism sim: the workload whose platform the virtual GPU imitates (default: "
@@ -98,10 +96,6 @@ final class CalibrateCommand implements Callable<Integer> {
             + "are switched.")
     private String witness;
 
-    @Option(names = "--warm-up", negatable = true, defaultValue = "true", fallbackValue = "true",
-        description = "With --mechanism amd: as the daemon of `gpuseg run` will be started (default: true).")
-    private boolean warmUp;
-
     @Option(names = "--json", description = "Also print the result as JSON.")
     private boolean json;
 
@@ -120,8 +114,8 @@ final class CalibrateCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
-        if (jobs < 20 || jobs > 100_000 || margin < 0 || margin > 1000) {
-            throw usage("--jobs is " + jobs + ", --margin " + margin + "; use 20..100000 and 0..1000");
+        if (jobs < 20 || jobs > 100_000) {
+            throw usage("--jobs is " + jobs + "; use 20..100000");
         }
         if (others < 1 || others > 14) {
             throw usage("--others is " + others + "; use 1..14");
@@ -142,8 +136,8 @@ final class CalibrateCommand implements Callable<Integer> {
         if (method() == CalibrationMethod.AMD_QUEUES) {
             return amd(result);
         }
-        if (!pids.isEmpty() || witness != null || gpu != 0 || !warmUp) {
-            throw usage("--gpu, --pid, --witness and --no-warm-up are for --mechanism amd");
+        if (!pids.isEmpty() || witness != null || gpu != 0) {
+            throw usage("--gpu, --pid and --witness are for --mechanism amd");
         }
         final Calibration calibration;
         try (CalibrationRig rig = rig()) {
@@ -164,11 +158,11 @@ final class CalibrateCommand implements Callable<Integer> {
         final AmdCalibration.Costs costs;
         final AmdProfile profile;
         try (Witness watched = witness == null ? null : witness();
-            AmdCalibration rig = new AmdCalibration(gpu, pids, idle, warmUp, jobs)) {
+            AmdCalibration rig = new AmdCalibration(gpu, pids, idle, jobs)) {
             result.put("idle", idle).put("begun", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
             costs = rig.measure(watched, result);
         }
-        profile = new AmdProfile(costs, margin, result);
+        profile = new AmdProfile(costs, MARGIN, result);
         ResultFile.write(out, profile.text());
         final PrintWriter to = spec.commandLine().getOut();
         if (json) {
@@ -221,7 +215,7 @@ final class CalibrateCommand implements Callable<Integer> {
         result.put("kernels_per_s_one", one).put("kernels_per_s_two", two);
         result.put("driver_timeslice_ns", rig.timesliceNs());
         final Calibration quiet = Calibration.of(new Calibration.Samples(alone, blocking, optimistic, shared, calls,
-            returns, one, two, rig.timesliceNs()), margin / PERCENT);
+            returns, one, two, rig.timesliceNs()), MARGIN / PERCENT);
         result.put("quiet_epsilon_ns", quiet.epsilonNs()).put("quiet_alpha_ns", quiet.alphaNs())
             .put("churn_per_s", churn);
         if (churn == 0) {
@@ -234,7 +228,7 @@ final class CalibrateCommand implements Callable<Integer> {
             say("churn_calls", rig.calls(), result), say("churn_enable", rig.returns(), result), one, two,
             rig.timesliceNs());
         result.put("churn_processes", rig.cameAndWent());
-        return quiet.orLonger(Calibration.of(busy, margin / PERCENT));
+        return quiet.orLonger(Calibration.of(busy, MARGIN / PERCENT));
     }
 
     private long[] say(final String name, final long[] values, final ObjectNode result) {
@@ -255,7 +249,7 @@ final class CalibrateCommand implements Callable<Integer> {
 
     private String profile(final Calibration c, final ObjectNode result) {
         final StringBuilder text = new StringBuilder("# Written by gpuseg calibrate. Longest delays observed, plus ")
-            .append(margin).append(" %: no proof that none is longer.\n");
+            .append(MARGIN).append(" %: no proof that none is longer.\n");
         if (result.path("simulated").asBoolean()) {
             text.append("# SIMULATED: these are constants of a virtual GPU.\n");
         }
@@ -278,7 +272,7 @@ final class CalibrateCommand implements Callable<Integer> {
         // what a maximum of so many updates, with so many contexts, can say is printed with every bound
         text.append("contexts: ").append(others + 1).append('\n');
         text.append("samples: ").append(updates(result)).append('\n');
-        text.append("measured: ").append(result.put("margin_percent", margin)
+        text.append("measured: ").append(result.put("margin_percent", MARGIN)
             .put("one_way_epsilon_ns", c.oneWayNs())).append('\n');
         return text.toString();
     }
@@ -306,7 +300,7 @@ final class CalibrateCommand implements Callable<Integer> {
                 result.path("driver").asText(), result.path("simulated").asBoolean()
                 ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS, c.oneWayNs() / NS_PER_MS,
                 result.path("quiet_epsilon_ns").asLong() / NS_PER_MS, c.alphaNs() / NS_PER_MS,
-                c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, margin, out);
+                c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, MARGIN, out);
         }
         to.flush();
     }

@@ -23,9 +23,6 @@ abstract class DaemonQuery implements Callable<Integer> {
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
-    @Mixin
-    private WatchOption watch;
-
     /** The part of the status that is shown. */
     abstract JsonNode part(JsonNode status);
 
@@ -33,12 +30,23 @@ abstract class DaemonQuery implements Callable<Integer> {
     abstract void print(JsonNode part, PrintWriter out);
 
     @Override
-    public final Integer call() {
-        final PrintWriter out = spec.commandLine().getOut();
-        return watch.run(out, json, () -> show(out));
+    public Integer call() {
+        return show();
     }
 
-    private int show(final PrintWriter out) {
+    /** Whether JSON was asked for. */
+    final boolean json() {
+        return json;
+    }
+
+    /** Where the answer goes. */
+    final PrintWriter out() {
+        return spec.commandLine().getOut();
+    }
+
+    /** Asks and answers once; returns the exit status. */
+    final int show() {
+        final PrintWriter out = out();
         try {
             final JsonNode part = part(AdminClient.ask(directory.find(), AdminClient.command("status")));
             if (json) {

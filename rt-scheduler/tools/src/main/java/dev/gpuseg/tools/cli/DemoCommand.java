@@ -77,9 +77,6 @@ final class DemoCommand implements Callable<Integer> {
     @Option(names = "--json", description = "Print one JSON object and nothing else.")
     private boolean json;
 
-    @Option(names = "--dir", paramLabel = "DIR", description = "Runtime directory (default: a new one in /dev/shm).")
-    private String dir;
-
     @Option(names = "--out", paramLabel = "DIR",
         description = "Keep journal, execution log and jobs in this directory (default: they are deleted at the end).")
     private Path out;
@@ -115,10 +112,8 @@ final class DemoCommand implements Callable<Integer> {
             spec.commandLine().getErr().println("gpuseg: removed " + left + ", left by a command that was killed");
         }
         final List<Path> temporary = new CopyOnWriteArrayList<>();
-        final Path root = dir == null ? MemoryDirectory.create(PREFIX) : Path.of(dir);
-        if (dir == null) {
-            temporary.add(root);
-        }
+        final Path root = MemoryDirectory.create(PREFIX);
+        temporary.add(root);
         final Path kept = out == null ? MemoryDirectory.createOnDisk(PREFIX) : out.toAbsolutePath();
         if (out == null) {
             temporary.add(kept);

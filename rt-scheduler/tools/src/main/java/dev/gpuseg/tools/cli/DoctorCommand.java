@@ -34,11 +34,6 @@ final class DoctorCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
-    @Option(names = "--cpu", paramLabel = "N",
-        description = "Check this CPU for the dispatcher (default: the key cpu of the settings file, where gpuseg is "
-            + "installed).")
-    private Integer cpu;
-
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;
 
@@ -59,9 +54,6 @@ final class DoctorCommand implements Callable<Integer> {
 
     /** Of the option, else of the settings file of an installed daemon; -1 = not chosen. */
     private int dispatcherCpu() {
-        if (cpu != null) {
-            return cpu;
-        }
         final Path settings = RunSettings.defaultFile();
         if (settings != null) {
             for (final ConfigEntry entry : ConfigFile.read(settings, new RunSettings()).entries()) {

@@ -24,23 +24,27 @@ import picocli.CommandLine.Spec;
         + "driver loads a library that begins a segment at the first launch and ends it when all work is done. "
         + "Without a daemon the program runs unmanaged, and one line says so.",
     footer = {"", "Variables of the environment, for programs that need something else than the usual:",
-        "  GPUSEG_EXEC_HOLD_OFF: launches closer than this time are one segment, 0..1h, or auto: learned from the pauses "
+        "  GPUSEG_EXEC_HOLD_OFF: launches closer than this time are one segment, 0..1h, or auto: learned from the "
+            + "pauses "
             + "of a real-time program, 200us..1.6ms; with --budget 200us (default: auto).",
         "  GPUSEG_EXEC_SEGMENTS: what one segment is: auto, from a launch until all work is done; graph, the same, but "
             + "only launches of CUDA graphs begin one; process, from the first launch to the end of the process "
             + "(default: auto).",
-        "  GPUSEG_EXEC_SLICE: best effort: longest segment, 0 for no limit (default: 500us where the daemon's mechanism "
+        "  GPUSEG_EXEC_SLICE: best effort: longest segment, 0 for no limit (default: 500us where the daemon's "
+            + "mechanism "
             + "can only wait for segments, else 0).",
         "  GPUSEG_EXEC_STREAMS: none, or priority: while work on a CUDA stream of higher priority is outstanding, "
             + "launches on lower streams of the same process wait (default: none).",
         "  GPUSEG_EXEC_IN_FLIGHT: most work in flight: on lower streams with streams by priority, and of best effort "
             + "where the daemon's mechanism is launch (default: 500us).",
-        "  GPUSEG_EXEC_TOUCH: on or off; real time: have the GPU switch to the program ahead of a begin that the daemon "
+        "  GPUSEG_EXEC_TOUCH: on or off; real time: have the GPU switch to the program ahead of a begin that the "
+            + "daemon "
             + "expects, by a small memset (default: on).",
         "  GPUSEG_EXEC_CALLS: how calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI where "
             + "that is impossible; cupti; or check, by wrappers, and CUPTI counts what passes them by (default: auto).",
         "  GPUSEG_EXEC_WAIT: longest wait of a launch, at least 1ms; then the program runs unmanaged for a minute "
-            + "(default: 10s)."},
+            + "(default: 10s).",
+        "  GPUSEG_EXEC_VERBOSE: 1 to say what the library finds and does."},
     exitCodeListHeading = "%nExit status: that of COMMAND, or%n",
     exitCodeList = {"2:usage", "126:COMMAND cannot be started, or the daemon refused --cap",
         "127:COMMAND was not found"})
@@ -83,9 +87,6 @@ final class ExecCommand implements Callable<Integer> {
     @Option(names = "--print-environment",
         description = "Print the variables that a service needs instead, and run nothing.")
     private boolean printEnvironment;
-
-    @Option(names = "--verbose", description = "Say what the library finds and does.")
-    private boolean verbose;
 
     @Parameters(paramLabel = "COMMAND", arity = "0..*", description = "The program and its arguments.")
     private List<String> command = List.of();

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.command.DurationConverter;
 import dev.gpuseg.command.ExitCode;
+import dev.gpuseg.daemon.process.DaemonConfig;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.ScratchTree;
 import dev.gpuseg.tools.faults.Fault;
@@ -25,6 +26,8 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -39,25 +42,23 @@ import picocli.CommandLine.Spec;
         + "tenth of the period for its wake-up and its operations, so a slower machine fails here.")
 final class FaultsCommand implements Callable<Integer> {
     private static final int MOST_ROUNDS = 100_000;
-    private static final int MOST_FIRST = 1_000_000;
+    private static final int MOST_ROUND = 1_000_000;
+    private static final Pattern ROUNDS = Pattern.compile("([0-9]{1,7})(?:\\.\\.([0-9]{1,7}))?");
     private static final long NS_PER_MS = 1_000_000;
 
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--rounds", paramLabel = "N",
-        description = "Number of rounds, 1..100000. With as many rounds as there are faults, each fault occurs once "
-            + "(default: so many).")
-    private Integer rounds;
+    @Option(names = "--rounds", paramLabel = "N|K..L",
+        description = "Number of rounds, 1..100000, or which rounds of the seed, 1..1000000: 7..7 repeats one, "
+            + "301..600 "
+            + "continues a campaign. With as many rounds as there are faults, each fault occurs once (default: so "
+            + "many).")
+    private String rounds;
 
     @Option(names = "--seed", paramLabel = "S",
         description = "Seed; the same seed gives the same rounds (default: the time).")
     private Long seed;
-
-    @Option(names = "--first-round", paramLabel = "K", defaultValue = "1",
-        description = "Begin with this round of the seed, 1..1000000, to continue a campaign or to repeat one round of "
-            + "it with --rounds 1 (default: ${DEFAULT-VALUE}).")
-    private int firstRound;
 
     @Option(names = "--fault", paramLabel = "NAME", split = ",",
         description = "Only these faults: kill-client, kill-gpu-user, kill-daemon, kill-watchdog, stop-holder, "
@@ -76,16 +77,10 @@ final class FaultsCommand implements Callable<Integer> {
 
     @Option(names = "--watchdog-period", paramLabel = "DURATION", converter = DurationConverter.class,
         defaultValue = "100ms",
-        description = "Period of the watchdog, 40ms..10s (default: ${DEFAULT-VALUE}).")
+        description = "Period of the watchdog, 40ms..10s, or 0s: run the daemon without one, and the campaign must "
+            + "fail "
+            + "(default: ${DEFAULT-VALUE}).")
     private Duration period;
-
-    @Option(names = "--no-watchdog", description = "Run the daemon without its watchdog. The campaign must then fail.")
-    private boolean noWatchdog;
-
-    @Option(names = "--time-limit", paramLabel = "DURATION", converter = DurationConverter.class,
-        description = "Begin no round after this time, 1s..86400s; the rounds that were played are judged (default: "
-            + "none).")
-    private Duration timeLimit;
 
     @Option(names = "--out", paramLabel = "DIR",
         description = "Directory for journal and messages (default: a new temporary directory, deleted if the "
@@ -97,20 +92,11 @@ final class FaultsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException, TimeoutException {
-        if (rounds != null && (rounds < 1 || rounds > MOST_ROUNDS)) {
-            throw usage("--rounds is " + rounds + "; use 1.." + MOST_ROUNDS);
+        if (!period.isZero() && (period.toMillis() < 40 || period.toMillis() > 10_000)) {
+            throw usage("--watchdog-period is " + period.toMillis() + "ms; use 40ms..10s, or 0s for no watchdog");
         }
-        if (firstRound < 1 || firstRound > MOST_FIRST) {
-            throw usage("--first-round is " + firstRound + "; use 1.." + MOST_FIRST);
-        }
-        if (period.toMillis() < 40 || period.toMillis() > 10_000) {
-            throw usage("--watchdog-period is " + period.toMillis() + "ms; use 40ms..10s");
-        }
-        if (timeLimit != null && (timeLimit.toMillis() < 1_000 || timeLimit.toHours() > 24)) {
-            throw usage("--time-limit is " + timeLimit.toMillis() + "ms; use 1s..86400s");
-        }
-        final List<Fault> chosen = chosen();
         final long drawn = seed == null ? System.currentTimeMillis() : seed;
+        final List<Round> plan = planned(chosen(), drawn);
         final boolean ownOut = out == null;
         final Path kept = ownOut ? Files.createTempDirectory("gpuseg-faults-") : Files.createDirectories(out);
         if (Files.exists(kept.resolve("journal"))) {
@@ -121,7 +107,7 @@ final class FaultsCommand implements Callable<Integer> {
         final InterruptHook hook = InterruptHook.deleting(List.of(base));
         try (ScratchTree scratch = new ScratchTree(base)) {
             try {
-                passed = campaign(planned(chosen, drawn), drawn, scratch.path(), kept);
+                passed = campaign(plan, drawn, scratch.path(), kept);
             } finally {
                 hook.remove();
             }
@@ -133,8 +119,18 @@ final class FaultsCommand implements Callable<Integer> {
     }
 
     private List<Round> planned(final List<Fault> chosen, final long drawn) {
-        final int last = firstRound - 1 + (rounds == null ? chosen.size() : rounds);
-        return Round.plan(last, drawn, chosen).subList(firstRound - 1, last);
+        final String asked = rounds == null ? Integer.toString(chosen.size()) : rounds;
+        final Matcher range = ROUNDS.matcher(asked);
+        if (!range.matches()) {
+            throw usage("--rounds is " + asked + "; give a number such as 300, or two such as 301..600");
+        }
+        final int first = range.group(2) == null ? 1 : Integer.parseInt(range.group(1));
+        final int last = Integer.parseInt(range.group(2) == null ? range.group(1) : range.group(2));
+        if (first < 1 || last < first || last > MOST_ROUND || last - first >= MOST_ROUNDS) {
+            throw usage("--rounds is " + asked + "; use 1.." + MOST_ROUNDS + " rounds with numbers of 1.."
+                + MOST_ROUND);
+        }
+        return Round.plan(last, drawn, chosen).subList(first - 1, last);
     }
 
     private List<Fault> chosen() {
@@ -165,17 +161,13 @@ final class FaultsCommand implements Callable<Integer> {
         final boolean fair;
         if (!json) {
             to.println("fault campaign on a SIMULATED GPU: " + plan.size() + " rounds, seed " + drawn
-                + ", watchdog " + (noWatchdog ? "none" : period.toMillis() + " ms") + "; journal and messages: "
+                + ", watchdog " + (period.isZero() ? "none" : period.toMillis() + " ms") + "; journal and messages: "
                 + kept);
             to.flush();
         }
-        try (FaultRounds played = new FaultRounds(base, kept, noWatchdog ? 0 : (int) period.toMillis(),
+        try (FaultRounds played = new FaultRounds(base, kept, (int) period.toMillis(),
             hostile)) {
-            final long beganNs = System.nanoTime();
             for (final Round round : plan) {
-                if (timeLimit != null && System.nanoTime() - beganNs > timeLimit.toNanos()) {
-                    break;
-                }
                 final Tally.Outcome outcome = played.play(round);
                 tally.add(outcome);
                 report(outcome, to);
@@ -185,7 +177,7 @@ final class FaultsCommand implements Callable<Integer> {
             played.describe(result);
             fair = !hostile || played.describeAttacks(result);
         }
-        final boolean passed = fair && atEnd.isEmpty() && tally.holds(period.toMillis() * NS_PER_MS);
+        final boolean passed = fair && atEnd.isEmpty() && tally.holds(allowedMs() * NS_PER_MS);
         if (json) {
             to.println(result);
         } else {
@@ -194,6 +186,11 @@ final class FaultsCommand implements Callable<Integer> {
         }
         to.flush();
         return passed;
+    }
+
+    /** How long a freeze may last. */
+    private long allowedMs() {
+        return period.isZero() ? DaemonConfig.WATCHDOG_PERIOD_MS : period.toMillis();
     }
 
     private void report(final Tally.Outcome outcome, final PrintWriter to) {
@@ -240,7 +237,7 @@ final class FaultsCommand implements Callable<Integer> {
         to.printf(Locale.ROOT, "%d rounds, seed %d: %d injected, %d survived, %d lost, %d hung, longest freeze %.1f ms "
             + "(allowed %d), load average %.1f: %s%n", result.path("rounds").asInt(), result.path("seed").asLong(),
             result.path("injected").asInt(), result.path("survived").asInt(), result.path("lost").asLong(),
-            result.path("hung").asInt(), result.path("longest_freeze_ms").asDouble(), period.toMillis(),
+            result.path("hung").asInt(), result.path("longest_freeze_ms").asDouble(), allowedMs(),
             ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage(), passed ? "passed" : "FAILED");
     }
 

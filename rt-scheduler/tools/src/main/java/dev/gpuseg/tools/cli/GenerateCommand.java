@@ -12,7 +12,6 @@ import java.io.Writer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IModelTransformer;
@@ -47,11 +46,10 @@ final class GenerateCommand implements Callable<Integer> {
         description = "Seed of the random numbers (default: ${DEFAULT-VALUE}).")
     private long seed;
 
-    @Option(names = "--format", paramLabel = "F",
-        description = "Output format: yaml, json or jsonl (default: yaml for one set, else jsonl).")
-    private String format;
-
-    @Option(names = "--out", paramLabel = "FILE", description = "Write to this file (default: standard output).")
+    @Option(names = "--out", paramLabel = "FILE",
+        description = "Write to this file (default: standard output). One set is YAML, or JSON in a file that ends "
+            + "in .json; "
+            + "several are one JSON object a line, as is one in a file that ends in .jsonl.")
     private Path out;
 
     @Override
@@ -61,17 +59,13 @@ final class GenerateCommand implements Callable<Integer> {
         try {
             generator = new TaskSetGenerator(file == null ? Experiment.published(Experiment.Variant.AS_CODED)
                 : ExperimentReader.read(file));
-            chosen = format == null ? count == 1 ? TaskSetFiles.Format.YAML : TaskSetFiles.Format.JSONL
-                : choose("--format", format, TaskSetFiles.Format.values());
+            chosen = count > 1 || named(".jsonl") ? TaskSetFiles.Format.JSONL
+                : named(".json") ? TaskSetFiles.Format.JSON : TaskSetFiles.Format.YAML;
             if (count < 1 || count > 100_000_000) {
                 throw new IllegalArgumentException("--count is " + count + "; it must be 1..100000000");
             }
             if (first < 0) {
                 throw new IllegalArgumentException("--first is " + first + "; it must be 0 or more");
-            }
-            if (count > 1 && chosen != TaskSetFiles.Format.JSONL) {
-                throw new IllegalArgumentException("--format is " + format + " but --count is " + count
-                    + "; several sets need --format jsonl");
             }
             // a first set tells whether the numbers fit together
             generator.generate(seed, 0, first);
@@ -96,16 +90,8 @@ final class GenerateCommand implements Callable<Integer> {
         }
     }
 
-    private static <E extends Enum<E>> E choose(final String option, final String text, final E[] values) {
-        final StringBuilder known = new StringBuilder();
-        for (final E value : values) {
-            final String word = value.name().toLowerCase(Locale.ROOT).replace('_', '-');
-            if (word.equals(text)) {
-                return value;
-            }
-            known.append(known.length() == 0 ? "" : ", ").append(word);
-        }
-        throw new IllegalArgumentException(option + " is '" + text + "'; it must be one of " + known);
+    private boolean named(final String ending) {
+        return out != null && out.toString().endsWith(ending);
     }
 
     /** Lists the keys of the file at the end of the help. */

@@ -2,7 +2,6 @@
 package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.command.DirectoryOption;
-import dev.gpuseg.command.DurationConverter;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.http.Endpoint;
 import dev.gpuseg.ipc.RuntimeDirectory;
@@ -24,12 +23,14 @@ import picocli.CommandLine.Spec;
 /** The running daemon's last seconds in a browser. */
 @Command(name = "live", mixinStandardHelpOptions = true,
     description = "Show the running daemon's timeline, response times and deadline misses in a browser, until Ctrl-C "
-        + "or a minute (--linger) after the daemon ended. Exit status 3: no daemon runs.",
+        + "or a minute after the daemon ended. Exit status 3: no daemon runs.",
     footer = "%nThe printed address contains a random word: only a reader who has it can see the page. The page is "
         + "served on 127.0.0.1 and loads nothing from elsewhere. From another machine: ssh -L PORT:127.0.0.1:PORT "
         + "HOST, and open the same address there.")
 final class LiveCommand implements Callable<Integer> {
     private static final int CONNECT_MS = 5_000;
+    /** It ends when no daemon has answered for this long: the next one is shown, too. Shorter in tests. */
+    private static final Duration LINGER = Duration.ofSeconds(Integer.getInteger("gpuseg.live.linger", 60));
 
     @Spec
     private CommandSpec spec;
@@ -40,11 +41,6 @@ final class LiveCommand implements Callable<Integer> {
     @Option(names = "--port", paramLabel = "N", defaultValue = "0",
         description = "Port of 127.0.0.1, 0..65535; 0 takes any free port (default: ${DEFAULT-VALUE}).")
     private int port;
-
-    @Option(names = "--linger", paramLabel = "DURATION", converter = DurationConverter.class, defaultValue = "60s",
-        description = "End when no daemon has answered for this long: the next one is shown, too (default: "
-            + "${DEFAULT-VALUE}).")
-    private Duration linger;
 
     @Override
     public Integer call() throws InterruptedException {
@@ -60,7 +56,7 @@ final class LiveCommand implements Callable<Integer> {
             awaitEnd(where);
         }
         spec.commandLine().getErr().println("gpuseg: no daemon has answered in " + where.root() + " for "
-            + linger.toSeconds() + " s; live ends");
+            + LINGER.toSeconds() + " s; live ends");
         spec.commandLine().getErr().flush();
         return ExitCode.NO;
     }
@@ -68,7 +64,7 @@ final class LiveCommand implements Callable<Integer> {
     /** Until a signal ends the process, or the daemon is gone for good: another may follow it. */
     private void awaitEnd(final RuntimeDirectory where) throws InterruptedException {
         long seenNs = System.nanoTime();
-        while (System.nanoTime() - seenNs < linger.toNanos()) {
+        while (System.nanoTime() - seenNs < LINGER.toNanos()) {
             TimeUnit.SECONDS.sleep(1);
             if (answers(where)) {
                 seenNs = System.nanoTime();

@@ -36,7 +36,8 @@ final class PolicyCommand implements Callable<Integer> {
     private DirectoryOption directory;
 
     @Parameters(arity = "0..1", paramLabel = "FILE", description = "Policy file in YAML or JSON: a policy with its "
-        + "parameters, or rules for tasks and groups alone, as of tasks that open later. `gpuseg set` changes open tasks.")
+        + "parameters, or rules for tasks and groups alone, as of tasks that open later. `gpuseg set` changes open "
+        + "tasks.")
     private Path file;
 
     @Option(names = "--set", paramLabel = "NAME", completionCandidates = PolicyHelp.class,
@@ -55,18 +56,8 @@ final class PolicyCommand implements Callable<Integer> {
     @Option(names = "--json", description = "Print JSON: the lines of the text.")
     private boolean json;
 
-    @Mixin
-    private WatchOption watch;
-
     @Override
     public Integer call() {
-        if (watch.isGiven() && (file != null || name != null || save || forget)) {
-            throw usage("--watch only shows; change first, then watch");
-        }
-        return watch.run(spec.commandLine().getOut(), json, this::ask);
-    }
-
-    private int ask() {
         final RuntimeDirectory where = directory.find();
         final PrintWriter out = spec.commandLine().getOut();
         final ObjectNode request = AdminClient.command("policy");

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.cli;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.conformance.ConformanceReport;
 import dev.gpuseg.analysis.conformance.Effort;
 import dev.gpuseg.analysis.conformance.PolicyConformance;
@@ -41,16 +38,8 @@ final class PolicyVerifyCommand implements Callable<Integer> {
         description = "Parameters of a policy that has some without defaults.")
     private Path policyFile;
 
-    @Option(names = "--seed", paramLabel = "N", defaultValue = "1",
-        description = "Seed of all random choices; the same seed asks the same questions (default: ${DEFAULT-VALUE}).")
-    private long seed;
-
-    @Option(names = "--json", description = "Print JSON.")
-    private boolean json;
-
     @Override
     public Integer call() throws IOException, InterruptedException {
-        final ObjectNode root = JsonNodeFactory.instance.objectNode().put("jar", jar.toString()).put("seed", seed);
         final PrintWriter out = spec.commandLine().getOut();
         boolean conforms = true;
         try (PolicySource policies = PolicySource.open(jar)) {
@@ -59,16 +48,13 @@ final class PolicyVerifyCommand implements Callable<Integer> {
                 throw new IllegalArgumentException("--policy-file " + policyFile + " names policy " + given.name()
                     + ", which is none of " + jar);
             }
-            root.putArray("policies");
             for (final PolicyDescription row : policies.offered()) {
-                final ObjectNode node = root.withArray("policies").addObject().put("name", row.name());
                 if (given != null && given.name().equals(row.name())) {
-                    conforms &= verify(given, node, out);
+                    conforms &= verify(given, out);
                 } else if (row.hasDefaults()) {
-                    conforms &= verify(policies.catalog().create(row.name()), node, out);
+                    conforms &= verify(policies.catalog().create(row.name()), out);
                 } else {
                     conforms = false;
-                    node.put("checked", false).put("conforms", false);
                     say(out, "policy " + row.name() + " is not checked: it has parameters to be given; name a file "
                         + "with --policy-file");
                 }
@@ -76,21 +62,14 @@ final class PolicyVerifyCommand implements Callable<Integer> {
         } catch (final IllegalArgumentException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }
-        if (json) {
-            out.println(new ObjectMapper().writerWithDefaultPrettyPrinter()
-                .writeValueAsString(root.put("conforms", conforms)));
-        }
         out.flush();
         return conforms ? ExitCode.OK : ExitCode.NO;
     }
 
-    private boolean verify(final Policy policy, final ObjectNode node, final PrintWriter out)
+    private boolean verify(final Policy policy, final PrintWriter out)
         throws InterruptedException {
-        final ConformanceReport report = PolicyConformance.verify(policy, Effort.FULL.withSeed(seed));
-        node.put("checked", true).put("conforms", report.passed()).putArray("laws");
+        final ConformanceReport report = PolicyConformance.verify(policy, Effort.FULL);
         for (final PropertyResult law : report.properties()) {
-            node.withArray("laws").addObject().put("name", law.name()).put("statement", law.statement())
-                .put("holds", law.passed()).put("counterexample", law.counterexample());
             say(out, law.toString());
         }
         say(out, report.summary());
@@ -98,9 +77,7 @@ final class PolicyVerifyCommand implements Callable<Integer> {
     }
 
     private void say(final PrintWriter out, final String text) {
-        if (!json) {
-            out.println(text);
-            out.flush();   // a check takes some seconds
-        }
+        out.println(text);
+        out.flush();   // a check takes some seconds
     }
 }

@@ -36,7 +36,7 @@ import picocli.CommandLine.Spec;
 /** A recorded workload as load. */
 @Command(name = "replay", mixinStandardHelpOptions = true,
     description = "Run the tasks of a recording again on a simulated GPU: one process per task, with the recorded "
-        + "periods, offsets and parts, under a real daemon. CPU and host parts sleep.",
+        + "periods, offsets and median parts, under a real daemon. CPU and host parts sleep.",
     footer = "%nTo replay the decisions of the scheduler instead: gpuseg trace check --decisions.")
 final class ReplayCommand implements Callable<Integer> {
     private static final double NS_PER_MS = 1e6;
@@ -58,10 +58,6 @@ final class ReplayCommand implements Callable<Integer> {
     @Mixin
     private PolicyJarOption jar;
 
-    @Option(names = "--parts", paramLabel = "median|max", defaultValue = "median",
-        description = "Which of the measured times each part takes (default: ${DEFAULT-VALUE}).")
-    private String parts;
-
     @Option(names = "--out", paramLabel = "DIR",
         description = "Directory of the journal (default: a new temporary directory).")
     private Path out;
@@ -74,16 +70,13 @@ final class ReplayCommand implements Callable<Integer> {
         if (duration.toMillis() < 500 || duration.toMinutes() > 60) {
             throw usage("--duration is " + duration.toMillis() + "ms; use 500ms..60min");
         }
-        if (!"median".equals(parts) && !"max".equals(parts)) {
-            throw usage("--parts is " + parts + "; use median or max");
-        }
         try (PolicySource policies = jar.open()) {
             policy = (policy == null ? policies.standard() : policies.catalog().create(policy)).name();
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         }
         final Trace recorded = TraceBuilder.read(Source.open(file));
-        final List<RecordedTask> tasks = RecordedTask.of(recorded, "median".equals(parts));
+        final List<RecordedTask> tasks = RecordedTask.of(recorded, true);
         final Path kept = out == null ? Files.createTempDirectory("gpuseg-replay-") : Files.createDirectories(out);
         if (Files.exists(kept.resolve("journal"))) {
             throw usage("--out " + kept + " holds the journal of another run; name a new directory");

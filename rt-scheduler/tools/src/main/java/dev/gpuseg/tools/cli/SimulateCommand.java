@@ -21,6 +21,7 @@ import dev.gpuseg.analysis.sim.SimulationOptions.Update;
 import dev.gpuseg.analysis.sim.SimulationResult;
 import dev.gpuseg.analysis.sim.Simulator;
 import dev.gpuseg.analysis.sim.TraceSink;
+import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.PolicyCatalog;
@@ -69,7 +70,9 @@ final class SimulateCommand implements Callable<Integer> {
 
     @Option(names = "--policy-file", paramLabel = "FILE",
         description = "Frame of partitions, width of classes, and the partition, budget, overrun action, weight and "
-            + "cap of each task, as `gpuseg run` reads it.")
+            + "cap of each task, as `gpuseg run` reads it. With anticipate: declared lower work is disabled ahead "
+            + "of begins "
+            + "that follow from the tasks' periods, within the anticipation_budget.")
     private Path policyFile;
 
     @Mixin
@@ -91,13 +94,9 @@ final class SimulateCommand implements Callable<Integer> {
         description = "Output format: text or json (default: ${DEFAULT-VALUE}).")
     private String format;
 
-    @Option(names = "--anticipate", paramLabel = "PERCENT", defaultValue = "0",
-        description = "Disable lower work ahead of begins that are forecast from the tasks' periods, as `gpuseg run` "
-            + "does; the GPU may be kept free for this share of best-effort time, 0..100 (default: 0, none).")
-    private int anticipatePercent;
-
     @Option(names = "--hold", paramLabel = "MODEL", defaultValue = "window",
-        description = "What of a segment holds the GPU: window, from begin to end, host part included; boost, the same, "
+        description = "What of a segment holds the GPU: window, from begin to end, host part included; boost, the "
+            + "same, "
             + "and the host part of the holder runs above all other work of its core; ceiling, like boost, but from "
             + "begin to end, whether or not the task holds the GPU (the window boost of libgpuseg); abstract, the "
             + "device part alone, as published equations assume (default: ${DEFAULT-VALUE}).")
@@ -152,7 +151,7 @@ final class SimulateCommand implements Callable<Integer> {
                     t)).toArray());
             }
             final Scheduler decides = scheduler(simulator, settings, policies.catalog());
-            result = simulator.run(options(set, decides), schedule ? new Schedule(set, lines) : null);
+            result = simulator.run(options(set, decides, settings.ahead()), schedule ? new Schedule(set, lines) : null);
         } catch (final InvalidFileException | IllegalArgumentException e) {
             err.println("simulate: " + e.getMessage());
             return 2;
@@ -199,7 +198,7 @@ final class SimulateCommand implements Callable<Integer> {
         return gated ? Scheduler.GATE_POLICY : Scheduler.POLICY;
     }
 
-    private SimulationOptions options(final TaskSet set, final Scheduler decides) {
+    private SimulationOptions options(final TaskSet set, final Scheduler decides, final PolicySettings.Ahead ahead) {
         final long durationNs = duration == null ? WorstCase.usualDurationNs(set) : duration("--duration", duration);
         for (final String what : random) {
             if (!RANDOM.contains(what)) {
@@ -214,14 +213,16 @@ final class SimulateCommand implements Callable<Integer> {
             random.contains("execution") ? Execution.RANDOM : Execution.WORST,
             random.contains("jitter") ? Jitter.RANDOM : Jitter.NONE,
             random.contains("host") ? HostWork.ANYWHERE : HostWork.FIRST, durationNs, seed)
-            .anticipating(anticipationPpm());
+            .anticipating(anticipationPpm(ahead));
     }
 
-    private int anticipationPpm() {
-        if (anticipatePercent < 0 || anticipatePercent > PERCENT) {
-            throw new IllegalArgumentException("--anticipate is " + anticipatePercent + "; use 0..100 percent");
+    /** As the policy file says; without one nothing is anticipated. */
+    private static int anticipationPpm(final PolicySettings.Ahead ahead) {
+        if (ahead.mode() == null || ahead.mode() == Anticipate.OFF) {
+            return 0;
         }
-        return anticipatePercent * (Anticipator.PPM / PERCENT);
+        return ahead.budgetPercent() < 0 ? Anticipator.BUDGET_DEFAULT_PPM
+            : ahead.budgetPercent() * (Anticipator.PPM / PERCENT);
     }
 
     private static long duration(final String option, final String text) {

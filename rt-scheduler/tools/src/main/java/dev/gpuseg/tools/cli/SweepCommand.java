@@ -13,15 +13,13 @@ import picocli.CommandLine.Spec;
 
 /** {@code gpuseg sweep}: the published figures drawn again, and the comparison of bounds with simulated responses. */
 @Command(name = "sweep", mixinStandardHelpOptions = true,
-    description = {"Analyse or simulate many random task sets.",
+    description = {"Analyse or simulate many random task sets, on all cores.",
         "8a..8f, 9a..9f: the published figures, as CSV and SVG with the published curves beside ours.",
         "soundness: every bound against simulated response times; gap: the published bounds on the real mechanism.",
         "accepted: how many of the same published sets each preemptive analysis accepts, at 18 points.",
         "A sweep can be interrupted and started again; finished points are kept in DIR/points.",
         "Exit status: 0 done, 1 failure, 2 wrong use, 3 a bound that claims to be sound was exceeded."})
 final class SweepCommand implements Callable<Integer> {
-    private static final int THREADS_MAX = 1024;
-
     @Spec
     private CommandSpec spec;
 
@@ -30,9 +28,6 @@ final class SweepCommand implements Callable<Integer> {
             + "commas.")
     private List<String> figures;
 
-    @Option(names = "--threads", paramLabel = "N", description = "Number of threads, 1..1024 (default: all cores).")
-    private Integer threads;
-
     @Mixin
     private final SweepOptions options = new SweepOptions();
 
@@ -40,14 +35,11 @@ final class SweepCommand implements Callable<Integer> {
     public Integer call() throws IOException, InterruptedException {
         try {
             options.check(figures);
-            if (threads != null && (threads < 1 || threads > THREADS_MAX)) {
-                throw new IllegalArgumentException("--threads is " + threads + "; it must be 1.." + THREADS_MAX);
-            }
         } catch (final IllegalArgumentException e) {
             spec.commandLine().getErr().println("sweep: " + e.getMessage());
             return 2;
         }
-        final int workers = threads == null ? Runtime.getRuntime().availableProcessors() : threads;
+        final int workers = Runtime.getRuntime().availableProcessors();
         return options.run(figures, () -> new ThreadCounter(workers), spec.commandLine().getOut(),
             spec.commandLine().getErr());
     }

@@ -25,6 +25,8 @@ import picocli.CommandLine.Option;
 public final class SweepOptions {
     /** A comparison of bounds with simulated responses. */
     public static final String SOUNDNESS = "soundness";
+    /** Instead of the names of analyses. */
+    private static final String CLAIMED = "claimed";
     private static final List<String> CAMPAIGNS = List.of(SOUNDNESS, "gap", "accepted");
 
     @Option(names = "--sets", paramLabel = "N", defaultValue = "1000",
@@ -39,30 +41,19 @@ public final class SweepOptions {
         description = "Seed of the random numbers (default: ${DEFAULT-VALUE}).")
     private long seed;
 
-    @Option(names = "--variant", paramLabel = "V", defaultValue = "as-coded",
-        description = "as-coded for the sets of the published program, as-published for those of its text (default: "
-            + "${DEFAULT-VALUE}).")
-    private String variant;
-
     @Option(names = "--climb", paramLabel = "N", description = "With soundness: further runs of each set and bound, "
         + "which climb over arrivals and execution times towards long responses (default: 0).")
     private int climbs;
 
-    @Option(names = "--claimed", description = "With soundness: only the bounds that claim to be sound.")
-    private boolean claimedOnly;
-
     @Option(names = "--analysis", paramLabel = "NAMES", split = ",",
-        description = "With soundness: only these analyses, with commas (default: all).")
+        description = "With soundness: only these analyses, with commas; claimed are the bounds that claim to be sound "
+            + "(default: all).")
     private List<String> analyses = List.of();
-
-    @Option(names = "--quiet", description = "Show no progress.")
-    private boolean quiet;
 
     @Option(names = "--out", paramLabel = "DIR", required = true, description = "Directory of the results.")
     private Path out;
 
     private final List<String> published = new ArrayList<>();
-    private Variant chosen;
 
     /** Filled by the parser of the command line. */
     public SweepOptions() {
@@ -76,17 +67,12 @@ public final class SweepOptions {
      * @throws IllegalArgumentException if one is wrong: a line with its name, its value and what it may be
      */
     public void check(final List<String> figures) {
-        chosen = variant.equals("as-coded") ? Variant.AS_CODED : variant.equals("as-published")
-            ? Variant.AS_PUBLISHED : null;
-        if (chosen == null) {
-            throw new IllegalArgumentException("--variant is '" + variant + "'; it must be as-coded or as-published");
-        }
         require("--sets", sets, 10_000_000);
         require("--runs", runs, 1_000_000);
         if (climbs < 0 || climbs > 1_000_000) {
             throw new IllegalArgumentException("--climb is " + climbs + "; it must be 0..1000000");
         }
-        CampaignSweep.claims(claimedOnly, analyses);
+        CampaignSweep.claims(claimedOnly(), named());
         for (final String figure : figures) {
             if (figure.equals("all")) {
                 for (final char number : new char[] {'8', '9'}) {
@@ -131,9 +117,9 @@ public final class SweepOptions {
 
     private int run(final List<String> figures, final SetCounter counter, final PrintWriter stdout)
         throws IOException, InterruptedException {
-        final PrintStream shown = quiet ? null : System.err;
+        final PrintStream shown = System.console() == null ? null : System.err;
         if (!published.isEmpty()) {
-            final FigureSweep sweep = new FigureSweep(seed, sets, chosen, out, counter);
+            final FigureSweep sweep = new FigureSweep(seed, sets, Variant.AS_CODED, out, counter);
             final Progress progress = new Progress(shown, "sets", sweep.totalSets(published));
             sweep.run(published, progress);
             progress.close();
@@ -141,7 +127,7 @@ public final class SweepOptions {
         final CampaignSweep campaign = new CampaignSweep(seed, runs, out, counter, climbs);
         if (figures.contains("gap")) {
             final Progress progress = new Progress(shown, "sets", (long) sets * Axis.UTILISATION.labels().length);
-            campaign.gap(sets, chosen, progress);
+            campaign.gap(sets, Variant.AS_CODED, progress);
             progress.close();
         }
         if (figures.contains("accepted")) {
@@ -153,7 +139,7 @@ public final class SweepOptions {
         int exit = 0;
         if (figures.contains(SOUNDNESS)) {
             final Progress progress = new Progress(shown, "sets", sets);
-            final CampaignSweep.Outcome outcome = campaign.soundness(sets, claimedOnly, analyses, progress);
+            final CampaignSweep.Outcome outcome = campaign.soundness(sets, claimedOnly(), named(), progress);
             progress.close();
             stdout.println("soundness: " + outcome.runs() + " simulated runs of sound bounds, "
                 + outcome.exceeded() + " sets with an exceeded bound"
@@ -162,6 +148,14 @@ public final class SweepOptions {
         }
         stdout.println("written to " + out);
         return exit;
+    }
+
+    private boolean claimedOnly() {
+        return analyses.contains(CLAIMED);
+    }
+
+    private List<String> named() {
+        return analyses.stream().filter(name -> !name.equals(CLAIMED)).toList();
     }
 
     private static void require(final String option, final int value, final int most) {

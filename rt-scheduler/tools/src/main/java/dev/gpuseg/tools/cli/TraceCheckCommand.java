@@ -49,13 +49,9 @@ final class TraceCheckCommand implements Callable<Integer> {
     @Option(names = "--taskset", paramLabel = "FILE", required = true, description = "Task set in YAML or JSON.")
     private Path taskSet;
 
-    @Option(names = "--bounds", description = "Also compare response times with the bounds of the analysis.")
+    @Option(names = "--bounds", description = "Also compare response times with the bounds of gcaps-window-suspend or "
+            + "gcaps-window-busy, by the mode of the set.")
     private boolean bounds;
-
-    @Option(names = "--analysis", paramLabel = "NAME",
-        description = "Name of the analysis (default: gcaps-window-suspend or gcaps-window-busy, by the mode of the "
-            + "set).")
-    private String analysis;
 
     @Option(names = "--decisions",
         description = "Also replay the scheduler and compare its decisions with the recorded ones.")
@@ -79,8 +75,8 @@ final class TraceCheckCommand implements Callable<Integer> {
         final long toleranceNs;
         try {
             set = new TaskSetReader().read(taskSet);
-            result = !bounds && analysis == null ? null
-                : (analysis == null ? Analyses.recommended(set.mode()) : Analyses.get(analysis)).analyse(set);
+            result = !bounds ? null
+                : Analyses.recommended(set.mode()).analyse(set);
             toleranceNs = Durations.parse(tolerance);
         } catch (final InvalidFileException | IllegalArgumentException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);

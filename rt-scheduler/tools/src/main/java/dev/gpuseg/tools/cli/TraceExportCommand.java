@@ -10,7 +10,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.Iterator;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import picocli.CommandLine;
@@ -29,22 +28,9 @@ final class TraceExportCommand implements Callable<Integer> {
     @Parameters(paramLabel = "RECORDING", description = "Recording, or directory of a journal.")
     private Path file;
 
-    @Option(names = "--format", paramLabel = "NAME", defaultValue = "html",
-        completionCandidates = Formats.class, description = "One of ${COMPLETION-CANDIDATES} (default: "
-            + "${DEFAULT-VALUE}).")
-    private String format;
-
-    /** For completion and help. */
-    private static final class Formats implements Iterable<String> {
-        @Override
-        public Iterator<String> iterator() {
-            return Export.words().iterator();
-        }
-    }
-
     @Option(names = "--out", paramLabel = "FILE",
-        description = "Output file (default: the recording's name with the extension of the format, in the current "
-            + "directory).")
+        description = "Output file; its ending chooses the format, below (default: the recording's name with .html, in "
+            + "the current directory).")
     private Path out;
 
     @Option(names = "--kernels", paramLabel = "FILE",
@@ -60,14 +46,14 @@ final class TraceExportCommand implements Callable<Integer> {
     void spec(final CommandSpec given) {
         spec = given;
         spec.usageMessage().footer(Stream.concat(Stream.of("", "Formats:"), Arrays.stream(Export.values())
-            .map(e -> String.format("  %-10s %s", e.word(), e.summary()))).toArray(String[]::new));
+            .map(e -> "  " + e.ending() + ": " + e.summary())).toArray(String[]::new));
     }
 
     @Override
     public Integer call() throws IOException {
         final Export chosen;
         try {
-            chosen = Export.named(format);
+            chosen = out == null ? Export.HTML : Export.ofFile(out);
         } catch (final IllegalArgumentException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }

@@ -19,6 +19,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** From the journal to one file. */
@@ -34,13 +35,13 @@ final class TraceRecordCommand implements Callable<Integer> {
     @Mixin
     private DirectoryOption directory;
 
+    @Parameters(arity = "0..1", paramLabel = "JOURNAL",
+        description = "Directory of the journal (default: the one of the runtime directory).")
+    private Path journal;
+
     @Option(names = "--out", paramLabel = "FILE", required = true,
         description = "The recording; the file must not exist.")
     private Path out;
-
-    @Option(names = "--journal", paramLabel = "DIR",
-        description = "Directory of the journal (default: the one of the runtime directory).")
-    private Path journal;
 
     @Option(names = "--label", paramLabel = "NAME=VALUE", split = ",",
         description = "Where it comes from, kept in the manifest: robot=NAME and version=NAME are what gpuseg-fleet "

@@ -42,17 +42,12 @@ final class TraceStatsCommand implements Callable<Integer> {
     @Option(names = "--json", description = "Print JSON; times are in nanoseconds.")
     private boolean json;
 
-    /** What is printed or written. */
-    enum Format {
-        text, json, html, svg
-    }
-
-    @Option(names = "--format", paramLabel = "FORMAT", description = "One of ${COMPLETION-CANDIDATES} (default: text). "
-        + "html and svg draw the response times of each task, a colour for each policy: a histogram, and the share of "
-        + "jobs that were complete within a time.")
-    private Format format;
-
-    @Option(names = "--out", paramLabel = "FILE", description = "Write to this file (default: standard output).")
+    @Option(names = "--out", paramLabel = "FILE",
+        description = "Write to this file instead of standard output. One that ends in .html or .svg draws the "
+            + "response "
+            + "times of each task, a colour for each policy: a histogram, and the share of jobs that were complete "
+            + "within "
+            + "a time.")
     private Path to;
 
     @Override
@@ -63,12 +58,12 @@ final class TraceStatsCommand implements Callable<Integer> {
         } catch (final InvalidFileException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }
-        if (json && format != null && format != Format.json) {
-            throw new CommandLine.ParameterException(spec.commandLine(), "--json and --format " + format
-                + " are both given; leave one out");
+        if (json && to != null && to.toString().matches(".*\\.(html|svg)")) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--json is given and --out is " + to
+                + ", a drawing; leave out --json, or name another file");
         }
         final Trace trace = TraceBuilder.read(Source.open(file));
-        final String text = render(trace, set, json ? Format.json : format == null ? Format.text : format);
+        final String text = render(trace, set);
         final PrintWriter out = spec.commandLine().getOut();
         if (to == null) {
             out.print(text);
@@ -80,13 +75,15 @@ final class TraceStatsCommand implements Callable<Integer> {
         return ExitCode.OK;
     }
 
-    private static String render(final Trace trace, final TaskSet set, final Format format) throws IOException {
-        return switch (format) {
-            case text -> TraceStats.text(trace, set);
-            case json -> new ObjectMapper().writerWithDefaultPrettyPrinter()
-                .writeValueAsString(TraceStats.json(trace, set)) + System.lineSeparator();
-            case html -> ResponseCharts.html(trace);
-            case svg -> ResponseCharts.svg(trace);
-        };
+    private String render(final Trace trace, final TaskSet set) throws IOException {
+        final String name = to == null ? "" : to.toString();
+        if (name.endsWith(".html")) {
+            return ResponseCharts.html(trace);
+        }
+        if (name.endsWith(".svg")) {
+            return ResponseCharts.svg(trace);
+        }
+        return json ? new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(
+            TraceStats.json(trace, set)) + System.lineSeparator() : TraceStats.text(trace, set);
     }
 }

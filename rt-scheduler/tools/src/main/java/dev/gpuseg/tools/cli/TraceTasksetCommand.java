@@ -3,7 +3,6 @@ package dev.gpuseg.tools.cli;
 
 import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.analysis.io.TaskSetReader;
-import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.TaskSetDrawing;
@@ -44,14 +43,6 @@ final class TraceTasksetCommand implements Callable<Integer> {
             + "hiccups are left out, and the bounds do not cover them (default: ${DEFAULT-VALUE}).")
     private int percentile;
 
-    @Option(names = "--cpus", paramLabel = "N", defaultValue = "0",
-        description = "Number of cores to place the tasks on, 1..1024; 0 is those of the machine that recorded "
-            + "(default: ${DEFAULT-VALUE}).")
-    private int cpus;
-
-    @Option(names = "--id", paramLabel = "ID", description = "Id of the task set (default: the recording's name).")
-    private String id;
-
     @Override
     public Integer call() throws IOException {
         if (margin < 0 || margin > MARGIN_MAX) {
@@ -61,13 +52,9 @@ final class TraceTasksetCommand implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--percentile is " + percentile
                 + "; use 1..100");
         }
-        if (cpus < 0 || cpus > Platform.MAX_CPUS) {
-            throw new CommandLine.ParameterException(spec.commandLine(), "--cpus is " + cpus + "; use 0.."
-                + Platform.MAX_CPUS);
-        }
-        final String name = id != null ? id : file.getFileName().toString().replaceFirst("\\.[^.]*$", "");
+        final String name = file.getFileName().toString().replaceFirst("\\.[^.]*$", "");
         final TaskSetDrawing.Drawing drawing = TaskSetDrawing.draw(TraceBuilder.read(Source.open(file)),
-            new TaskSetDrawing.Wish(name, margin, percentile, cpus));
+            new TaskSetDrawing.Wish(name, margin, percentile, 0));
         final String yaml = drawing.yaml();
         drawing.warnings().forEach(warning -> spec.commandLine().getErr().println("gpuseg: warning: " + warning));
         if (out == null) {

@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -21,15 +20,23 @@ import picocli.CommandLine.Spec;
     footer = "%nExit status: 0 accepted, 3 rejected (each reason is printed), 2 the file is not a certificate, 1 coqc "
         + "is missing or failed.")
 final class VerifyCommand implements Callable<Integer> {
+    /** The Coq compiler, 8.16 or later. */
+    private final String coqc;
+
     @Spec
     private CommandSpec spec;
 
     @Parameters(paramLabel = "FILE", description = "Certificate.")
     private Path file;
 
-    @Option(names = "--coqc", paramLabel = "PROGRAM", defaultValue = "coqc",
-        description = "The Coq compiler, 8.16 or later (default: ${DEFAULT-VALUE}).")
-    private String coqc;
+    /** With the compiler of this machine. */
+    VerifyCommand() {
+        this("coqc");
+    }
+
+    VerifyCommand(final String coqc) {
+        this.coqc = coqc;
+    }
 
     @Override
     public Integer call() {

@@ -162,7 +162,8 @@ public final class ReferenceFiles {
             + "gpuseg.yaml \\- settings of the gpuseg daemon\n.SH DESCRIPTION\n")
             .append(roff("A YAML file that gpuseg-daemon run and gpuseg run read at their start: "
                 + "/etc/gpuseg/gpuseg.yaml where gpuseg is installed, or the FILE of --config. Each key is an option "
-                + "of gpuseg-daemon run without its dashes, or stands here only. The command line takes precedence. A section is joined to "
+                + "of gpuseg-daemon run without its dashes, or stands here only. The command line takes precedence. "
+                + "A section is joined to "
                 + "its keys: queue: {size: 1MiB} is queue-size: 1MiB. Durations and sizes carry a unit (250us, 100ms, "
                 + "512KiB). gpuseg-daemon config check names every mistake with its line."))
             .append("\n.SH KEYS\n");

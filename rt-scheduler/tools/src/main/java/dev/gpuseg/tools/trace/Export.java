@@ -10,8 +10,6 @@ import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.List;
-import java.util.Locale;
 
 /** The formats of {@code gpuseg trace export}, one row each: a new one is a class and a row here. */
 public enum Export {
@@ -52,27 +50,17 @@ public enum Export {
         text.flush();
     }
 
-    /** The name on the command line, in lower case. */
-    public String word() {
-        return name().toLowerCase(Locale.ROOT);
-    }
-
-    /** All names, as {@code --format} takes them. */
-    public static List<String> words() {
-        return Arrays.stream(values()).map(Export::word).toList();
-    }
-
     /**
-     * The format of a name.
+     * The format of a file.
      *
-     * @param name as on the command line
+     * @param file whose name ends with its format
      * @return the format
-     * @throws IllegalArgumentException if there is none of that name
+     * @throws IllegalArgumentException if there is none with that ending
      */
-    public static Export named(final String name) {
-        return Arrays.stream(values()).filter(e -> e.word().equals(name)).findAny()
-            .orElseThrow(() -> new IllegalArgumentException("--format is " + name + "; use one of "
-                + String.join(", ", words())));
+    public static Export ofFile(final Path file) {
+        return Arrays.stream(values()).filter(e -> file.toString().endsWith(e.ending)).findAny()
+            .orElseThrow(() -> new IllegalArgumentException("--out is " + file + "; name a file that ends in "
+                + String.join(", ", Arrays.stream(values()).map(Export::ending).toList())));
     }
 
     /** What a file of this format ends with, with its dot. */
@@ -96,8 +84,8 @@ public enum Export {
      */
     public void write(final Source source, final Path to, final Kernels kernels) throws IOException {
         if (kernels != null && !showsKernels) {
-            throw new IllegalArgumentException("--kernels with --format " + word() + "; use one of "
-                + String.join(", ", Arrays.stream(values()).filter(e -> e.showsKernels).map(Export::word).toList()));
+            throw new IllegalArgumentException("--kernels with --out " + to + "; name a file that ends in "
+                + String.join(", ", Arrays.stream(values()).filter(e -> e.showsKernels).map(Export::ending).toList()));
         }
         final Trace trace = TraceBuilder.read(source);
         trace.kernels = kernels;

@@ -89,7 +89,7 @@ class AmdCalibrateTest {
 
     private JsonNode calibrate(final String... more) throws Exception {
         final List<String> command = new ArrayList<>(List.of("calibrate", "--mechanism", "amd", "--jobs",
-            Integer.toString(JOBS), "--no-warm-up", "--json", "--out", directory.resolve("card.yaml").toString()));
+            Integer.toString(JOBS), "--json", "--out", directory.resolve("card.yaml").toString()));
         command.addAll(List.of(more));
         return new ObjectMapper().readTree(output(0, command.toArray(String[]::new)));
     }

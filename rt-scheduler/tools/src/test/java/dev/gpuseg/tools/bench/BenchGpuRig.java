@@ -197,7 +197,8 @@ abstract class BenchGpuRig {
             "--out", root.resolve("out").toString()));
         arguments.addAll(List.of(options));
         final List<String> java = JavaCommand.of(Gpuseg.class, arguments);
-        java.addAll(1, List.of("-Dgpuseg.bench.settle=" + settleMs, "-Dgpuseg.programs=" + programs(), "-Dgpuseg.nvidia.library=" + FAKE,
+        java.addAll(1, List.of("-Dgpuseg.bench.settle=" + settleMs, "-Dgpuseg.bench.others=3",
+            "-Dgpuseg.programs=" + programs(), "-Dgpuseg.nvidia.library=" + FAKE,
             "-Dgpuseg.config=" + settings(), "-Dgpuseg.nvidia.gpus=" + root.resolve("gpus")));
         command.addAll(java);
         try (Child child = Child.start("bench gpu", command, root.resolve("bench-errors"))) {

@@ -20,7 +20,7 @@ class BenchGpuTest extends BenchGpuRig {
     @Test
     void shouldMeasureEveryScenarioJudgeTheGoalsAndRecordTheRun() throws Exception {
         calibrateAsOnAGpu();
-        final Ended run = bench(PATIENT, List.of(), "--scenarios", "long,levels,burst,pytorch", "--others", "3",
+        final Ended run = bench(PATIENT, List.of(), "--scenarios", "long,levels,burst,pytorch",
             "--strategies", "NONE,BARE_BLOCKING,BLOCKING,OPTIMISTIC,HINT,"
             + "EXEC,HELD", "--require-goals");
         final JsonNode result = results();

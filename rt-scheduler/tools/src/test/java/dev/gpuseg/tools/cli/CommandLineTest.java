@@ -49,7 +49,7 @@ class CommandLineTest {
         "set camera                        | --priority",
         "set camera --priority 100         | 0..99",
         "bench                             | ipc",
-        "bench ipc --client-cpu 0 --daemon-cpu 0 | two different CPUs",
+        "bench ipc --cpus 0,0                    | two different CPUs",
     })
     void shouldRefuseBadUsageWithStatus2AndSayWhatIsWrong(final String arguments, final String says) {
         final StringOutput refused = StringOutput.of(arguments.isEmpty() ? new String[0] : arguments.split(" +"));
@@ -103,8 +103,8 @@ class CommandLineTest {
 
     @Test
     void shouldPrintNoWarningOfItsOwnLibraryInAnyHelp() {
-        assertEquals("", StringOutput.of("top", "--help").err());
-        assertTrue(StringOutput.of("top", "--help").out().contains("one of priority, name, state"));
+        assertEquals("", StringOutput.of("run", "--help").err());
+        assertTrue(StringOutput.of("run", "--help").out().contains("auto, nvidia, tegra"));
     }
 
     @Test

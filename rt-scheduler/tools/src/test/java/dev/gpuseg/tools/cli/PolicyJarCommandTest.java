@@ -2,7 +2,6 @@
 package dev.gpuseg.tools.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -54,16 +53,7 @@ class PolicyJarCommandTest {
         final StringOutput bad = StringOutput.of("policy", "verify", crooked);
         assertEquals(ExitCode.NO, bad.status(), bad.text());
         assertTrue(bad.out().contains("FAIL  symmetric: mayRunBeside(a, b) equals mayRunBeside(b, a)"), bad.out());
-
-        final StringOutput json = StringOutput.of("policy", "verify", crooked, "--json", "--seed", "7");
-        assertEquals(ExitCode.NO, json.status(), json.text());
-        final JsonNode root = new ObjectMapper().readTree(json.out());
-        assertFalse(root.path("conforms").asBoolean(true));
-        assertEquals(7, root.path("seed").asInt());
-        for (final JsonNode law : root.path("policies").path(0).path("laws")) {
-            assertEquals(law.path("holds").asBoolean(), law.path("counterexample").asText().isEmpty(), law.toString());
-            assertTrue(law.path("holds").asBoolean() || !law.path("name").asText().equals("transitive"));
-        }
+        assertTrue(bad.out().contains("pass  transitive: "), bad.out());
     }
 
     @Test

@@ -97,14 +97,18 @@ class SimulateCommandTest {
         final String drs = experiment("utilisation: drs", "max_utilisation: 0.4");
         assertEquals(0, run(new GenerateCommand(), drs, "--count", "3"), err);
         final String third = out.lines().toList().get(2);
-        assertEquals(0, run(new GenerateCommand(), drs, "--first", "2", "--format", "jsonl"));
-        assertEquals(third, out.strip());
-        assertEquals(0, run(new GenerateCommand(), "--first", "2", "--format", "jsonl"));
-        assertNotEquals(third, out.strip(), "the experiment counts");
+        final Path alone = directory.resolve("alone.jsonl");
+        assertEquals(0, run(new GenerateCommand(), drs, "--first", "2", "--out", alone.toString()));
+        assertEquals(third, Files.readString(alone).strip());
+        assertEquals(0, run(new GenerateCommand(), "--first", "2", "--out", alone.toString()));
+        assertNotEquals(third, Files.readString(alone).strip(), "the experiment counts");
+        final Path json = directory.resolve("one.json");
+        assertEquals(0, run(new GenerateCommand(), "--out", json.toString()));
+        assertTrue(Files.readString(json).lines().count() > 1 && Files.readString(json).startsWith("{"), "JSON");
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"--count=0", "--count=2 --format=yaml", "--first=-1", "nowhere.yaml"})
+    @ValueSource(strings = {"--count=0", "--first=-1", "nowhere.yaml"})
     void shouldRefuseToGenerateNonsense(final String arguments) {
         assertEquals(2, run(new GenerateCommand(), arguments.split(" ")));
         assertTrue(!err.isBlank() && !err.contains("\tat "), err);
@@ -134,8 +138,8 @@ class SimulateCommandTest {
 
     @Test
     void shouldSweepAFigureAndACampaign() throws Exception {
-        assertEquals(0, run(new SweepCommand(), "--figure", "8b,soundness", "--sets", "10", "--runs", "2", "--quiet",
-            "--out", directory.resolve("sweep").toString()), err);
+        assertEquals(0, run(new SweepCommand(), "--figure", "8b,soundness", "--sets", "10", "--runs", "2", "--out",
+            directory.resolve("sweep").toString()), err);
         assertTrue(out.contains("simulated runs of sound bounds, 0 sets with an exceeded bound"), out);
         for (final String name : new String[] {"figure-8b.csv", "figure-8b.svg", "comparison.md",
             "soundness.csv", "soundness.md"}) {
@@ -144,10 +148,10 @@ class SimulateCommandTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"--figure=7a", "--figure=8b --sets=0", "--figure=8b --variant=x", "--figure=8b --runs=0",
+    @ValueSource(strings = {"--figure=7a", "--figure=8b --sets=0", "--figure=8b --runs=0",
         "--figure=soundness --analysis=gcaps"})
     void shouldRefuseToSweepNonsense(final String arguments) {
-        final String[] all = (arguments + " --quiet --out " + directory.resolve("x")).split(" ");
+        final String[] all = (arguments + " --out " + directory.resolve("x")).split(" ");
         assertEquals(2, run(new SweepCommand(), all));
         assertTrue(err.lines().count() >= 1 && !err.contains("\tat "), err);
     }

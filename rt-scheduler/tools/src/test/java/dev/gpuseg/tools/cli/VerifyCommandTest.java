@@ -51,8 +51,7 @@ class VerifyCommandTest {
     @Test
     void shouldAnswer1AndTheLineToTypeWhereCoqcIsMissing() throws IOException {
         final Path certificate = certificate("100ms");
-        assertEquals(1, run(new VerifyCommand(), certificate.toString(), "--coqc",
-            directory.resolve("none").toString()));
+        assertEquals(1, run(new VerifyCommand(directory.resolve("none").toString()), certificate.toString()));
         assertTrue(err.toString().contains("sudo apt-get install coq"), err.toString());
     }
 

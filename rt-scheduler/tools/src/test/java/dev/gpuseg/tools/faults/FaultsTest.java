@@ -47,16 +47,16 @@ class FaultsTest {
 
     @Test
     void shouldRefuseARoundBeforeTheFirst() {
-        final StringOutput refused = StringOutput.of("faults", "--first-round", "0");
+        final StringOutput refused = StringOutput.of("faults", "--rounds", "0..3");
         assertEquals(ExitCode.USAGE, refused.status());
-        assertTrue(refused.text().contains("--first-round is 0; use 1.."), refused.text());
+        assertTrue(refused.text().contains("--rounds is 0..3; use 1.."), refused.text());
     }
 
     @Test
     void shouldRepeatOneRoundOfACampaign() throws Exception {
         final Round third = Round.plan(3, 11, List.of(Fault.CLOCK_STEP)).get(2);
         final StringOutput repeated = StringOutput.of("faults", "--fault", "clock-step", "--seed", "11",
-            "--first-round", "3", "--rounds", "1", "--watchdog-period", LIMIT_MS + "ms");
+            "--rounds", "3..3", "--watchdog-period", LIMIT_MS + "ms");
         assertTrue(repeated.text().contains(third.toString()), repeated.text());
         assertTrue(repeated.text().contains("1 rounds, seed 11: 1 injected, 1 survived"), repeated.text());
     }
@@ -178,7 +178,7 @@ class FaultsTest {
     void shouldFailWhenNobodyReleasesWhatAStoppedDaemonHolds() throws Exception {
         // seed 3: the daemon is stopped while something is held
         final StringOutput faults = StringOutput.of("faults", "--rounds", "1", "--seed", "3", "--fault", "stop-daemon",
-            "--no-watchdog", "--json");
+            "--watchdog-period", "0s", "--json");
         assertEquals(ExitCode.FAILURE, faults.status(), faults.text());
         final JsonNode result = new ObjectMapper().readTree(faults.out());
         assertTrue(result.path("longest_freeze_ms").asDouble() > 100, faults.text());

@@ -171,8 +171,10 @@ class LiveCommandTest {
     void shouldEndAfterAKilledDaemon() throws Exception {
         rig.gpu();
         final Child daemon = rig.daemon();
-        final Child live = rig.start("live", JavaCommand.of(Gpuseg.class,
-            List.of("live", "--linger", "3s", "--dir", rig.directory().root().toString())));
+        final List<String> command = JavaCommand.of(Gpuseg.class,
+            List.of("live", "--dir", rig.directory().root().toString()));
+        command.add(1, "-Dgpuseg.live.linger=3");
+        final Child live = rig.start("live", command);
         live.await("Ctrl-C", 60);
         Thread.sleep(5_000);
         assertTrue(live.isAlive(), () -> "while a daemon answers it goes on: " + live.said());

@@ -17,7 +17,7 @@ import picocli.CommandLine.Model.OptionSpec;
 /** How much a user has to read: the options of the command line, and their order. */
 class OptionCountTest {
     private static final int RUN_MAX = 20;
-    private static final int ALL_MAX = 200;
+    private static final int ALL_MAX = 160;
 
     private static final CommandSpec ROOT = Gpuseg.commandLine().getCommandSpec();
 

@@ -55,9 +55,8 @@ class ExecSystemTest {
 
     private long touches(final String variable) throws Exception {
         final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + rig.directory().root(),
-            "GPUSEG_CUPTI=" + cupti, HOLD_OFF, variable,
-            NativePrograms.ofClientLibrary("gpuseg-exec").toString(), "--priority", "50", "--period", "20ms",
-            "--verbose"));
+            "GPUSEG_CUPTI=" + cupti, HOLD_OFF, variable, "GPUSEG_EXEC_VERBOSE=1",
+            NativePrograms.ofClientLibrary("gpuseg-exec").toString(), "--priority", "50", "--period", "20ms"));
         command.addAll(List.of("--", app.toString(), "periodic", "150"));
         final Child child = rig.start("periodic", command);
         assertEquals(0, child.awaitExit(60), child.said());

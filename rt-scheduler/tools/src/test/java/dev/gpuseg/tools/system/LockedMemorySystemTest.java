@@ -93,7 +93,7 @@ class LockedMemorySystemTest {
         final Child daemon = rig.daemon();
         assertEquals(0, lockedKb(daemon));
         assertFalse(daemon.said().contains("locked"), daemon.said());
-        final Child second = rig.nextDaemon("--cpu", "0", "--no-lock-memory");
+        final Child second = rig.with("lock-memory: false").nextDaemon("--cpu", "0");
         assertEquals(0, lockedKb(second));
         assertFalse(second.said().contains("locked"), second.said());
     }

@@ -157,7 +157,7 @@ class TopCommandTest {
         rig.task("camera", 70, "40ms", "gpu:1ms+6ms", "120s");
         rig.task("planner", 50, "60ms", "gpu:1ms+10ms", "120s");
         final String command = JavaCommand.of(Gpuseg.class, List.of("top", "--dir",
-            rig.directory().root().toString(), "--delay", "200ms")).stream()
+            rig.directory().root().toString())).stream()
             .map(word -> "'" + word + "'").collect(Collectors.joining(" "));
         final Path script = rig.file("top.sh");
         Files.writeString(script, "echo before; " + command + "; echo left with $?; sleep 60\n");
@@ -224,7 +224,7 @@ class TopCommandTest {
             .collect(Collectors.joining(" "));
         final Path script = rig.file("top.sh");
         Files.writeString(script, "read go; " + gpuseg + " status --dir '" + dir + "'; echo status $?; read go; "
-            + gpuseg + " top --dir '" + dir + "' --delay 200ms; sleep 60\n");
+            + gpuseg + " top --dir '" + dir + "'; sleep 60\n");
         try {
             tmux("new-session", "-d", "-s", "top", "-x", "150", "-y", "50", "sh " + script);
             final String title = tmux("display-message", "-p", "-t", "top", "#{pane_title}");

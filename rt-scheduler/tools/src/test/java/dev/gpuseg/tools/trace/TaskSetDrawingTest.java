@@ -159,7 +159,9 @@ class TaskSetDrawingTest {
                 run.job(100 * i + 70, 3, 10);
             }
         }
-        draw("--cpus", "2");
+        Files.writeString(directory.resolve("set.yaml"), TaskSetDrawing.draw(
+            TraceBuilder.read(Source.open(directory.resolve("journal"))), new TaskSetDrawing.Wish("two", 20, 100, 2))
+            .yaml());
         assertEquals(2, set().platform().cpus());
         assertEquals(List.of(2, 1, 2), set().tasks().stream().map(Task::cpu).toList());
         draw();

@@ -115,7 +115,7 @@ class TraceCommandTest {
         assertTrue(manifest.path("clocks").path("snapshots").size() >= 2, manifest::toString);
         assertTrue(manifest.path("config").path("mechanism").asText().equals("sim"), manifest::toString);
         assertFalse(Files.getPosixFilePermissions(recording).toString().contains("WRITE"));
-        final StringOutput again = StringOutput.of("trace", "record", "--journal",
+        final StringOutput again = StringOutput.of("trace", "record",
             files.resolve("journal").toString(), "--out", recording.toString());
         assertEquals(ExitCode.USAGE, again.status());
         assertTrue(again.err().contains("never changed"), again::err);
@@ -137,8 +137,8 @@ class TraceCommandTest {
     void shouldDrawResponseTimesBeforeAndAfter() throws Exception {
         for (final String format : List.of("html", "svg")) {
             final Path file = directory.resolve("stats." + format);
-            final StringOutput drawn = StringOutput.of("trace", "stats", recording.toString(), "--format", format,
-                "--out", file.toString());
+            final StringOutput drawn = StringOutput.of("trace", "stats", recording.toString(), "--out",
+                file.toString());
             assertEquals(ExitCode.OK, drawn.status(), drawn.text());
             final String text = Files.readString(file);
             for (final String shown : List.of("histogram, priority 70", "mmul_gpu_2, best effort", "policy rr",
@@ -151,7 +151,8 @@ class TraceCommandTest {
         }
         javax.xml.parsers.DocumentBuilderFactory.newInstance().newDocumentBuilder()
             .parse(directory.resolve("stats.svg").toFile());
-        final StringOutput both = StringOutput.of("trace", "stats", recording.toString(), "--json", "--format", "svg");
+        final StringOutput both = StringOutput.of("trace", "stats", recording.toString(), "--json", "--out",
+            directory.resolve("both.svg").toString());
         assertEquals(ExitCode.USAGE, both.status());
     }
 
@@ -180,7 +181,7 @@ class TraceCommandTest {
     @Test
     void shouldFollowOnlyForAsLongAsToldAndKeepWhatIsOpen() throws Exception {
         final Path out = directory.resolve("followed.gpuseg");
-        final StringOutput followed = StringOutput.of("trace", "record", "--journal",
+        final StringOutput followed = StringOutput.of("trace", "record",
             files.resolve("journal").toString(), "--out", out.toString(), "--duration", "50ms");
         assertEquals(ExitCode.OK, followed.status(), followed.text());
         final JsonNode manifest = Source.open(out).manifest();
@@ -352,17 +353,16 @@ class TraceCommandTest {
 
     // ---- exports ---------------------------------------------------------------------------------------------------
 
-    private Path export(final String format) {
-        final Path out = directory.resolve("export." + format);
-        final StringOutput done = StringOutput.of("trace", "export", recording.toString(), "--format", format, "--out",
-            out.toString());
+    private Path export(final String ending) {
+        final Path out = directory.resolve("export." + ending);
+        final StringOutput done = StringOutput.of("trace", "export", recording.toString(), "--out", out.toString());
         assertEquals(ExitCode.OK, done.status(), done.text());
         return out;
     }
 
     @Test
     void shouldWritePerfettoTracesAsPerfettoPublishesThem() throws IOException {
-        try (InputStream in = Files.newInputStream(export("perfetto"))) {
+        try (InputStream in = Files.newInputStream(export("pftrace"))) {
             final PerfettoFormat.Contents read = PerfettoFormat.read(PerfettoFormat.packets(in));
             assertEquals(List.of(), read.problems());
             assertTrue(read.slices() > 500 && read.counts() > 500 && read.snapshots() >= 1, read::toString);
@@ -387,8 +387,8 @@ class TraceCommandTest {
             + "0,gemm," + (firstNs + aheadNs + 5_000_000) + "," + (firstNs + aheadNs + 9_000_000) + "\n"
             + "0,copy," + (firstNs + aheadNs + 6_000_000) + "," + (firstNs + aheadNs + 7_000_000) + "\n");
         final Path out = directory.resolve("kernels.pftrace");
-        final StringOutput done = StringOutput.of("trace", "export", recording.toString(), "--format", "perfetto",
-            "--out", out.toString(), "--kernels", kernels.toString(), "--gpu-clock", clock.toString());
+        final StringOutput done = StringOutput.of("trace", "export", recording.toString(), "--out", out.toString(),
+            "--kernels", kernels.toString(), "--gpu-clock", clock.toString());
         assertEquals(ExitCode.OK, done.status(), done.text());
         try (InputStream in = Files.newInputStream(out)) {
             final PerfettoFormat.Contents read = PerfettoFormat.read(PerfettoFormat.packets(in));
@@ -407,14 +407,14 @@ class TraceCommandTest {
         final StringOutput html = StringOutput.of("trace", "export", recording.toString(), "--kernels",
             kernels.toString(), "--gpu-clock", clock.toString(), "--out", directory.resolve("k.html").toString());
         assertEquals(ExitCode.USAGE, html.status());
-        assertTrue(html.err().contains("use one of perfetto"), html.err());
+        assertTrue(html.err().contains("name a file that ends in .pftrace"), html.err());
     }
 
     /** Each rule of the reader above is broken once, in a real export. */
     @Test
     void shouldTellWhatIsWrongWithAPerfettoTrace() throws IOException {
         final List<UnknownFieldSet> good;
-        try (InputStream in = Files.newInputStream(export("perfetto"))) {
+        try (InputStream in = Files.newInputStream(export("pftrace"))) {
             good = PerfettoFormat.packets(in);
         }
         final int begin = find(good, 11, 9, 1);
