@@ -53,16 +53,20 @@ static const char help[] =
 	"Variables of the environment, for programs that need something else than the usual:\n"
 	"  GPUSEG_EXEC_HOLD_OFF: launches closer than this time are one segment, 0..1h, or auto: learned from the\n"
 	"    pauses of a real-time program, 200us..1.6ms; with --budget 200us (default: auto).\n"
-	"  GPUSEG_EXEC_SEGMENTS: what one segment is: auto, from a launch until all work is done; graph, the same, but\n"
-	"    only launches of CUDA graphs begin one; process, from the first launch to the end of the process (default:\n"
+	"  GPUSEG_EXEC_SEGMENTS: what one segment is: auto, from a launch until all work is done; graph, the same, "
+	"but\n"
+	"    only launches of CUDA graphs begin one; process, from the first launch to the end of the process "
+	"(default:\n"
 	"    auto).\n"
-	"  GPUSEG_EXEC_SLICE: best effort: longest segment, 0 for no limit (default: 500us where the daemon's mechanism\n"
+	"  GPUSEG_EXEC_SLICE: best effort: longest segment, 0 for no limit (default: 500us where the daemon's "
+	"mechanism\n"
 	"    can only wait for segments, else 0).\n"
 	"  GPUSEG_EXEC_STREAMS: none, or priority: while work on a CUDA stream of higher priority is outstanding,\n"
 	"    launches on lower streams of the same process wait (default: none).\n"
 	"  GPUSEG_EXEC_IN_FLIGHT: most work in flight: on lower streams with streams by priority, and of best effort\n"
 	"    where the daemon's mechanism is launch (default: 500us).\n"
-	"  GPUSEG_EXEC_TOUCH: on or off; real time: have the GPU switch to the program ahead of a begin that the daemon\n"
+	"  GPUSEG_EXEC_TOUCH: on or off; real time: have the GPU switch to the program ahead of a begin that the "
+	"daemon\n"
 	"    expects, by a small memset (default: on).\n"
 	"  GPUSEG_EXEC_CALLS: how calls of the driver are seen: auto, by wrappers that are preloaded, by CUPTI where\n"
 	"    that is impossible; cupti; or check, by wrappers, and CUPTI counts what passes them by (default: auto).\n"
@@ -346,17 +350,7 @@ static void set_preload(const char *library, bool wanted)
 		unsetenv(PRELOAD);
 }
 
-enum option_id {
-	PRIORITY = 256,
-	BEST_EFFORT,
-	NAME,
-	PERIOD,
-	DEADLINE,
-	BUDGET,
-	WEIGHT,
-	CAP,
-	PRINT_ENVIRONMENT
-};
+enum option_id { PRIORITY = 256, BEST_EFFORT, NAME, PERIOD, DEADLINE, BUDGET, WEIGHT, CAP, PRINT_ENVIRONMENT };
 
 static const struct option options[] = {{"priority", required_argument, NULL, PRIORITY},
 					{"best-effort", no_argument, NULL, BEST_EFFORT},
@@ -372,8 +366,8 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{NULL, 0, NULL, 0}};
 
 /* What options say. */
-static const char *const said[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD", "GPUSEG_EXEC_DEADLINE",
-				   "GPUSEG_EXEC_BUDGET",   "GPUSEG_EXEC_WEIGHT"};
+static const char *const said[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD",
+				   "GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET", "GPUSEG_EXEC_WEIGHT"};
 
 /* What only the environment says: the library reads it there, too. */
 static const struct {

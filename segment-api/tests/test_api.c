@@ -901,7 +901,8 @@ TEST(should_go_over_while_threads_begin_and_end)
 	gpuseg_client *client;
 	struct beginner beginners[3] = {0};
 
-	fake_daemon_start_sized(&d, 64 << 20, false); /* not rolled: the test may stand still while its threads fill it */
+	fake_daemon_start_sized(&d, 64 << 20,
+				false); /* not rolled: the test may stand still while its threads fill it */
 	client = connect_to(&d);
 	for (int i = 0; i < 3; i++) {
 		beginners[i].task = open_task(client, NULL);

@@ -40,7 +40,9 @@ static const char *const programs[] = {"jobs",	  "one-job", "no-sync",	    "defa
 				       "forks",	  "exit",    "streams-end", "failing",	      "long-waits"};
 #define PROGRAMS (sizeof(programs) / sizeof(programs[0]))
 
-static const char *const options[][2] = {{"--priority", "80"}, {"--priority", "1"},	  {"--weight", "100"},
+static const char *const options[][2] = {{"--priority", "80"},
+					 {"--priority", "1"},
+					 {"--weight", "100"},
 					 {"--best-effort", "GPUSEG_EXEC_HOLD_OFF=0"},
 					 {"--best-effort", "GPUSEG_EXEC_SEGMENTS=process"},
 					 {"--best-effort", "GPUSEG_EXEC_SEGMENTS=graph"},
@@ -180,7 +182,8 @@ static bool play(enum fault fault, const struct run *alone, unsigned int *seed, 
 	prepare(&d);
 	adjust(&d, fault == DAEMON_MUTE);
 	r = start((const char *const[]){in_build("gpuseg-exec"), options[option][0], options[option][1],
-					"GPUSEG_EXEC_TOUCH=on", "GPUSEG_EXEC_WAIT=200ms", "--", APP, programs[program], NULL});
+					"GPUSEG_EXEC_TOUCH=on", "GPUSEG_EXEC_WAIT=200ms", "--", APP, programs[program],
+					NULL});
 	sleep_ns(moment_ns(seed));
 	hit = strike(fault, &d, &r, seed);
 	finish(&r); /* fails if the program hangs */
@@ -252,8 +255,8 @@ TEST(should_neither_grow_nor_go_wrong_over_many_launches)
 	prepare(&d);
 	snprintf(number, sizeof(number), "%lld", (long long)launches);
 	adjust(&d, false);
-	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "GPUSEG_EXEC_TOUCH=on", "--",
-					APP, "long-soak", number, NULL});
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "GPUSEG_EXEC_TOUCH=on", "--", APP,
+					"long-soak", number, NULL});
 	for (int64_t limit_ns = now_ns() + launches * 200 * NS_PER_US; r.out >= 0 && now_ns() - limit_ns < 0;)
 		follow_for(&r, NS_PER_S);
 	finish(&r);

@@ -368,7 +368,7 @@ TEST(should_not_hang_whenever_launches_are_held_and_the_daemon_is_killed)
 	begin(&d, only_launches);
 	for (int round = 0; round < rounds; round++) {
 		struct run r = launching(&d, round % 2 ? "--best-effort GPUSEG_EXEC_WAIT=" WAIT
-								: "--priority 5 GPUSEG_EXEC_WAIT=1000s");
+						       : "--priority 5 GPUSEG_EXEC_WAIT=1000s");
 
 		for (int i = rand_r(&seed) % 20; i > 0; i--) {
 			hold(&d);

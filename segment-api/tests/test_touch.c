@@ -224,7 +224,8 @@ TEST(should_touch_once_for_each_expected_begin)
 TEST(should_touch_without_a_declared_period)
 {
 	prepare(NULL);
-	once_each((const char *const[]){"--priority", "80", "GPUSEG_EXEC_HOLD_OFF=200us", "GPUSEG_EXEC_VERBOSE=1", NULL});
+	once_each(
+		(const char *const[]){"--priority", "80", "GPUSEG_EXEC_HOLD_OFF=200us", "GPUSEG_EXEC_VERBOSE=1", NULL});
 }
 
 /* ---- under load and faults ---- */
@@ -296,7 +297,8 @@ TEST(should_run_on_if_the_daemon_dies_and_touch_for_the_next_one)
 	fake_daemon_start(&d);
 	prepare(&d);
 	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "--period", "10ms",
-					"GPUSEG_EXEC_HOLD_OFF=200us", "GPUSEG_EXEC_VERBOSE=1", "--", APP, "while", "60000", NULL});
+					"GPUSEG_EXEC_HOLD_OFF=200us", "GPUSEG_EXEC_VERBOSE=1", "--", APP, "while",
+					"60000", NULL});
 	CHECK(fake_daemon_wait(&d, 20, NULL));
 	CHECK(fake_daemon_expect(&d, 0), "it does not wait for expected begins");
 	fake_daemon_kill(&d);

@@ -61,21 +61,6 @@ public record PlatformOrigin(List<Provenance.Constant> constants, Path profile, 
     }
 
     /**
-     * The same with constants that an option gave.
-     *
-     * @param name   key
-     * @param value  with its unit
-     * @param origin where it comes from
-     * @return a copy
-     */
-    public PlatformOrigin with(final String name, final String value, final String origin) {
-        final List<Provenance.Constant> changed = new ArrayList<>(constants);
-        changed.removeIf(constant -> constant.name().equals(name));
-        changed.add(0, new Provenance.Constant(name, value, origin));
-        return new PlatformOrigin(changed, profile, measured);
-    }
-
-    /**
      * How old the measurement of the profile is, and of how many samples.
      *
      * @param now for its age

@@ -92,7 +92,7 @@ class RefusalsTest {
             "{name: a, cpu: 1, period: 5ms, priority: 2, segments: [{cpu: 2ms}]}",
             "{name: b, cpu: 1, period: 7ms, priority: 1, segments: [{cpu: 4ms}]}");
         final Analysis byDeadline = Analyses.get("edf-edf-suspend");
-        final String said = Refusals.text(byDeadline, set, byDeadline.analyse(set));
+        final String said = String.join("\n", Refusals.of(byDeadline, set, byDeadline.analyse(set)));
         assertTrue(said.contains("with them none within its deadline"), said);
         assertTrue(said.contains("the test is sufficient, not exact: the set may hold all the same"), said);
         assertFalse(said.contains("not fit"), said);

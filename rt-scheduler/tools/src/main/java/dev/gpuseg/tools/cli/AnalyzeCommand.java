@@ -16,6 +16,7 @@ import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.io.TaskSetWriter;
 import dev.gpuseg.analysis.io.Verdict;
+import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
@@ -231,9 +232,6 @@ final class AnalyzeCommand implements Callable<Integer> {
                 "option --cpus or the file"), new Provenance.Constant("epsilon",
                 Durations.format(set.platform().gpus().isEmpty() ? 0 : set.platform().gpus().get(0).epsilonNs()),
                 "default of --from, not measured")), null, null);
-        }
-        if (epsilon != null) {
-            origin = origin.with("epsilon", epsilon, "option --epsilon");
         }
         final List<Provenance.Input> files = new ArrayList<>();
         files.add(input("task set", file, ""));

@@ -194,10 +194,12 @@ class AnalyzeCommandTest {
         final String[][] all = {
             {"every deadline holds, if the hypotheses below hold", "true", "false"},
             {broken, "false", "true", "--measured", run},
-            {refused, "false", "false", "--epsilon", "40ms"},
+            {refused, "false", "false"},
         };
+        final String slow = file("slow.yaml", CAMERA.formatted("{cpus: 1, epsilon: 40ms, clock: 1, newcomers: none}"));
         for (final String[] one : all) {
-            final List<String> arguments = new ArrayList<>(List.of("analyze", set));
+            final List<String> arguments = new ArrayList<>(List.of("analyze",
+                one[0].equals(refused) ? slow : set));
             arguments.addAll(List.of(one).subList(3, one.length));
             arguments.addAll(List.of("--format", ""));
             for (final String format : List.of("text", "report-text", "json", "report-json", "html")) {
