@@ -14,7 +14,7 @@ public enum OutOfModel {
         "the clock: not seen (nvidia-smi -q -d CLOCK,PERFORMANCE); late work: counters job_misses, overruns"),
     /** Copies and video. */
     ENGINES("copy and video engines: copies, encoding and decoding of other processes while a segment runs",
-        "nothing by default; with --nvidia-scope all it disables channels of copy engines, too",
+        "nothing by default; with nvidia-scope: all it disables channels of copy engines, too",
         "not seen"),
     /** Memory. */
     MEMORY("bandwidth and caches of memory that other engines, processors or devices use at the same time",
@@ -30,7 +30,7 @@ public enum OutOfModel {
         "the error: not seen (lines with Xid in the kernel's log); failed calls: counters mechanism_errors, "
         + "grants_unenforced, alert GpusegEnforcementFailed"),
     /** Display servers. */
-    PROTECTED("protected contexts: display servers, compositors, programs of --protect, control groups with protect",
+    PROTECTED("protected contexts: display servers, compositors, programs of protect, control groups with protect",
         "never disables them; they share the GPU with every segment",
         "by program: not seen; by control group: cgroups.groups in status --json"),
     /** The table of held contexts. */

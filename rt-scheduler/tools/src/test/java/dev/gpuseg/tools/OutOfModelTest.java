@@ -53,10 +53,8 @@ class OutOfModelTest {
             assertTrue(alerts.contains("- alert: " + alert + "\n"), alert);
         }
         assertEquals(Set.of(EventKind.MECHANISM_ERROR.name()), found("\\b[A-Z]+_[A-Z]+\\b"));
-        final String help = Files.readString(ROOT.resolve("rt-scheduler/daemon/src/main/java/dev/gpuseg/daemon/launch/"
-            + "SiteOptions.java"));
-        assertTrue(help.contains("\"--protect\"") && help.contains("\"--nvidia-scope\"")
-            && help.contains("compute|all"));
+        final String keys = Files.readString(ROOT.resolve("packaging/gpuseg.yaml"));
+        assertTrue(keys.contains("#protect:") && keys.contains("#nvidia-scope:"), "keys of the settings file");
     }
 
     @Test

@@ -260,8 +260,8 @@ class AnalyzeCommandTest {
         assertTrue(from.at("/files/1/remark").asText().matches("measured 2020-01-01T00:00:00Z \\([0-9]+ days ago\\), n "
             + ">= 60 for each figure"), from.toString());
         assertEquals("profile board", from.at("/constants/1/origin").asText());
-        final String text = StringOutput.of("analyze", set, "--epsilon", "2ms").out();
-        assertTrue(text.contains("  epsilon      2ms (option --epsilon)\n") && text.contains(sha256(profile)), text);
+        final String text = StringOutput.of("analyze", set).out();
+        assertTrue(text.contains("  epsilon      1ms (profile board)\n") && text.contains(sha256(profile)), text);
         final String html = StringOutput.of("analyze", set, "--format", "html").out();
         assertTrue(html.contains("<code>" + sha256(set) + "</code>"), html);
         assertTrue(html.contains("<code>" + sha256(profile) + "</code>"), html);
