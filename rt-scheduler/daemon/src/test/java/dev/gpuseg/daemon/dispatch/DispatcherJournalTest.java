@@ -57,6 +57,7 @@ class DispatcherJournalTest {
         calls.put("overran", j -> j.overran(task, 1, 2));
         calls.put("share", j -> j.share(1, 50));
         calls.put("shareSpent", j -> j.shareSpent(task, true));
+        calls.put("boundBroken", j -> j.boundBroken(task, 2, 1));
         calls.put("forcedEnd", j -> j.forcedEnd(task, 1));
         calls.put("enforced", j -> j.enforced(task, 0, 1, 2));
         calls.put("applied", j -> j.applied(0, 5, true, 1, 2));

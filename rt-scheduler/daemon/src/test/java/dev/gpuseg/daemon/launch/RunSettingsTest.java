@@ -157,7 +157,7 @@ class RunSettingsTest {
         }
         final List<String> refused = check(file("observer: on", "mechanism: gate")).stream()
             .map(problem -> problem.toString().replaceFirst("'on'", "")).toList();
-        assertTrue(refused.get(0).contains("--observer on with --mechanism gate"), refused.toString());
+        assertTrue(refused.get(0).contains("observer is on with --mechanism gate"), refused.toString());
         for (final String on : List.of("On", "yes", "true", "TRUE")) {
             assertEquals(refused, check(file("observer: " + on, "mechanism: gate")).stream()
                 .map(problem -> problem.toString().replaceFirst("'" + on + "'", "")).toList(), on);
