@@ -2,6 +2,8 @@
 package dev.gpuseg.analysis.model;
 
 import java.math.BigDecimal;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Within which limits the constants of a platform and the times of its tasks hold. What is not stated is a condition
@@ -66,6 +68,24 @@ public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long n
     /** The factor of the clock as files have it, such as 1.53. */
     public String clock() {
         return BigDecimal.valueOf(clockPermille, CLOCK_DIGITS).stripTrailingZeros().toPlainString();
+    }
+
+    /** What is stated, for a report; without a full stop; empty if nothing is. */
+    public String text() {
+        final List<String> said = new ArrayList<>();
+        if (clockPermille > 0) {
+            said.add("clock " + clock());
+        }
+        if (withoutNewcomers) {
+            said.add("no new contexts");
+        } else if (newcomerNs > 0) {
+            said.add("a new context for " + Durations.format(newcomerNs) + " every "
+                + Durations.format(newcomerPeriodNs));
+        }
+        if (contexts > 0) {
+            said.add(contexts + " contexts");
+        }
+        return String.join(", ", said);
     }
 
     /** Whether device times count longer than declared. */

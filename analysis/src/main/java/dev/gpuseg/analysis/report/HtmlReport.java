@@ -75,6 +75,9 @@ public final class HtmlReport {
         if (set.platform().coRunPercent() > 0) {
             fact(out, "Work beside", "<span id=\"co-run\">" + set.platform().coRunText() + "</span>");
         }
+        if (!set.platform().limits().text().isEmpty()) {
+            fact(out, "Limits", "<span id=\"limits\">" + set.platform().limits().text() + "</span>");
+        }
         for (int g = 0; g < set.platform().gpus().size(); g++) {
             final Gpu gpu = set.platform().gpus().get(g);
             fact(out, "GPU " + g, "&epsilon; " + Figures.duration(gpu.epsilonNs()) + ", &theta; "
@@ -266,8 +269,9 @@ public final class HtmlReport {
     private static void sensitivity(final StringBuilder out, final Report report, final Report.Section section) {
         final Sensitivity s = section.sensitivity();
         final boolean passes = section.result().schedulable();
-        out.append(passes ? "<h3>Before the first miss</h3>\n<div class=\"cards\">\n"
-            : "<h3>To pass, each alone</h3>\n<div class=\"cards\">\n");
+        final String before = report.verdict().contradicted() ? "By the analysis, before the first miss"
+            : "Before the first miss";
+        out.append("<h3>").append(passes ? before : "To pass, each alone").append("</h3>\n<div class=\"cards\">\n");
         final boolean usesGpu = report.set().tasks().stream().anyMatch(t -> t.gpuSegmentCount() > 0);
         if (usesGpu) {
             long now = 0;

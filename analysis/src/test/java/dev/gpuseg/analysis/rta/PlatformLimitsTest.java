@@ -129,6 +129,10 @@ class PlatformLimitsTest {
 
     @Test
     void shouldWriteWhatItReads() throws Exception {
+        assertEquals("clock 1.53, no new contexts, 4 contexts",
+            file(", clock: 1.53, newcomers: none, contexts: 4").platform().limits().text());
+        assertEquals("a new context for 55ms every 2s",
+            file(", newcomers: {delay: 55ms, period: 2s}").platform().limits().text());
         for (final String said : List.of("", ", clock: 1.53, newcomers: none", ", clock: 10",
             ", newcomers: {delay: 55ms, period: 2s}, contexts: 4, samples: 202")) {
             final TaskSet set = file(said);
