@@ -95,7 +95,7 @@ class TorchWorkloadTest {
     @ParameterizedTest
     @ValueSource(strings = {"train-cnn", "train-vit", "train-llm", "products", "llm"})
     void shouldCountItsJobsUntilThePageSaysStop(final String program) throws Exception {
-        final CudaBench.Other other = new CudaBench(directory).startCounting(program, -1,
+        final CudaBench.Other other = new CudaBench(directory).startCounting(program,
             page -> command(program, "--page", page.toString()));
         try {
             other.awaitReady();
