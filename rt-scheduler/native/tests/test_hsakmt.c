@@ -29,6 +29,8 @@
 #include "common/base.h"
 
 #define SYSFS "/sys/devices/virtual/kfd/kfd"
+/* Caches of the CPUs: virtual machines without a description of them exist, and the library gives up there. */
+#define NUMA "/sys/devices/system/node/"
 #define RENDER "/dev/dri/renderD"
 #define GPU 4711u
 #define SLOT 0u
@@ -41,9 +43,12 @@ static struct amd_table *table;
 
 static const char *shown(const char *path, char *room, size_t size)
 {
-	if (strncmp(path, SYSFS, sizeof(SYSFS) - 1) != 0 || !*directory)
+	if (*directory && strncmp(path, SYSFS, sizeof(SYSFS) - 1) == 0)
+		snprintf(room, size, "%s/sys/class/kfd/kfd%s", directory, path + sizeof(SYSFS) - 1);
+	else if (*directory && strncmp(path, NUMA, sizeof(NUMA) - 1) == 0)
+		snprintf(room, size, "%s/sys/class/kfd/kfd/topology/numa/%s", directory, path + sizeof(NUMA) - 1);
+	else
 		return path;
-	snprintf(room, size, "%s/sys/class/kfd/kfd%s", directory, path + sizeof(SYSFS) - 1);
 	return room;
 }
 
@@ -107,6 +112,25 @@ static void put(const char *path, const char *text)
 		abort();
 }
 
+static void put_cache(int cpu)
+{
+	static const char *const files[][2] = {{"level", "1\n"},
+					       {"type", "Data\n"},
+					       {"size", "32K\n"},
+					       {"coherency_line_size", "64\n"},
+					       {"shared_cpu_list", "0-1\n"},
+					       {"shared_cpu_map", "3\n"},
+					       {"number_of_sets", "64\n"},
+					       {"physical_line_partition", "1\n"},
+					       {"ways_of_associativity", "8\n"}};
+	char path[96];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "numa/node0/cpu%d/cache/index0/%s", cpu, files[i][0]);
+		put(path, files[i][1]);
+	}
+}
+
 static void set_up(void)
 {
 	char path[96];
@@ -130,6 +154,8 @@ static void set_up(void)
 	put("nodes/0/name", "\n");
 	put("nodes/0/properties", "cpu_cores_count 2\nsimd_count 0\nmem_banks_count 0\ncaches_count 0\nio_links_count "
 				  "0\ncpu_core_id_base 0\n");
+	put_cache(0);
+	put_cache(1);
 	put("nodes/1/gpu_id", "4711\n");
 	put("nodes/1/name", "vega10\n");
 	put("nodes/1/properties",
