@@ -24,7 +24,8 @@ class VerdictTest {
     private Path directory;
 
     private static TaskSet set(final String platform, final String deadline) throws InvalidFileException {
-        return new TaskSetReader().readText("id: x\nplatform: {cpus: 1, epsilon: 1ms" + platform + "}\ntasks:\n  - "
+        return new TaskSetReader().readText("id: x\nplatform: {cpus: 1, epsilon: 1ms, clock: 1, newcomers: none"
+            + platform + "}\ntasks:\n  - "
             + "{name: camera, cpu: 1, period: 80ms, deadline: " + deadline + ", priority: 5, segments: [{cpu: 1ms}, "
             + "{gpu: {host: 1ms, device: 5ms}}]}\n  - {name: log, cpu: 1, period: 80ms, best_effort: true, "
             + "segments: [{cpu: 1ms}]}\n", "x.yaml");
@@ -118,12 +119,22 @@ class VerdictTest {
     }
 
     @Test
+    void shouldSayThatTheSetLeavesConditionsOpen() throws IOException {
+        final TaskSet silent = new TaskSetReader().readText("id: x\nplatform: {cpus: 1, epsilon: 1ms}\ntasks:\n  - "
+            + "{name: camera, cpu: 1, period: 80ms, priority: 5, segments: [{gpu: {host: 1ms, "
+            + "device: 5ms}}]}\n", "x.yaml");
+        final Verdict verdict = of(silent, null, "gcaps-window-suspend");
+        assertEquals(HOLDS + ", also those that the set does not state or nothing checks", verdict.sentence());
+        assertTrue(verdict.holds());
+    }
+
+    @Test
     void shouldLetTheWorstOfTheSoundAnalysesDecide() throws IOException {
         assertEquals(HOLDS + " [1 sound of 2 analyses]", of(set("", "80ms"), null, "gcaps-suspend",
             "gcaps-window-suspend").sentence());
         final TaskSet set = new TaskSetReader().readText("""
             id: x
-            platform: {cpus: 2, epsilon: 0ms}
+            platform: {cpus: 2, epsilon: 0ms, clock: 1, newcomers: none}
             tasks:
               - {name: a, cpu: 1, period: 20ms, priority: 5, segments: [{gpu: {host: 0ms, device: 2ms}}]}
               - {name: b, cpu: 2, period: 90ms, priority: 4, segments: [{gpu: {host: 0ms, device: 30ms}}]}
