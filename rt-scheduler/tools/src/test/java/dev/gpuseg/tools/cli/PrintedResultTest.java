@@ -77,7 +77,7 @@ class PrintedResultTest {
 
     @Test
     void shouldPrintNamesAsTheyAreInEveryLocale() throws Exception {
-        final Said json = run("C", "\"$@\"", "analyze", set.toString(), "--convert");
+        final Said json = run("C", "\"$@\"", "analyze", set.toString(), "--format", "taskset");
         assertEquals(0, json.status(), json.err());
         final TaskSet again = new TaskSetReader().read(Files.writeString(directory.resolve("again.json"), json.out()));
         assertEquals(new TaskSetReader().read(set), again);
@@ -104,8 +104,8 @@ class PrintedResultTest {
     @Test
     void shouldFailWhenStandardOutputIsFull() throws Exception {
         for (final String[] arguments : new String[][] {{"analyze", set.toString(), "--format", "json"},
-            {"analyze", set.toString(), "--convert"}, {"simulate", set.toString(), "--duration", "1s"},
-            {"generate", "--format", "jsonl"}, {"--version"}, {"analyze", "--help"}, {"analyze", "--list"}}) {
+            {"analyze", set.toString(), "--format", "taskset"}, {"simulate", set.toString(), "--duration", "1s"},
+            {"generate"}, {"--version"}, {"analyze", "--help"}}) {
             failsWith(run("C", "\"$@\" > /dev/full", arguments), "standard output cannot be written",
                 "No space left on device");
         }
@@ -122,7 +122,7 @@ class PrintedResultTest {
         final Path out = results.resolve("sets.jsonl");
         // The limit for files of this process is met as the end of a full disk is.
         failsWith(run("C", "trap '' XFSZ; ulimit -f 64; exec \"$1\" -XX:-UsePerfData \"${@:2}\"", "generate",
-            "--format", "jsonl", "--count", "400", "--out", out.toString()), out + " cannot be written: ",
+            "--count", "400", "--out", out.toString()), out + " cannot be written: ",
             "File too large");
         try (Stream<Path> left = Files.list(results)) {
             assertEquals(List.of(), left.toList());
