@@ -121,6 +121,12 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         return this;
     }
 
+    /** The lines are no longer in the settings file of every later daemon of this test. */
+    public SystemRig without(final String... lines) {
+        settings.removeAll(List.of(lines));
+        return this;
+    }
+
     /** The options of {@code gpuseg run} for the settings of this test; without warm-up. */
     public List<String> settings() {
         return DaemonSettings.write(file("settings.yaml"), settings);
