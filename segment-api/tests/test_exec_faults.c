@@ -98,6 +98,13 @@ static unsigned int read_locked(struct fake_daemon *d, const unsigned int *word)
 	return value;
 }
 
+/* Until the program has opened its task, or has ended: how long that takes is the machine's load and the sanitizer. */
+static void await_open(struct fake_daemon *d, const struct run *r)
+{
+	while (read_locked(d, &d->opens) == 0 && runs(r->pid))
+		sleep_ns(NS_PER_MS / 5);
+}
+
 /* Do it. False: it comes too late or too early to do anything; for faults that last, was_felt() knows in the end. */
 static bool strike(enum fault fault, struct fake_daemon *d, const struct run *r, unsigned int *seed)
 {
@@ -184,6 +191,8 @@ static bool play(enum fault fault, const struct run *alone, unsigned int *seed, 
 	r = start((const char *const[]){in_build("gpuseg-exec"), options[option][0], options[option][1],
 					"GPUSEG_EXEC_TOUCH=on", "GPUSEG_EXEC_WAIT=200ms", "--", APP, programs[program],
 					NULL});
+	if (fault == DAEMON_DROPS)
+		await_open(&d, &r);
 	sleep_ns(moment_ns(seed));
 	hit = strike(fault, &d, &r, seed);
 	finish(&r); /* fails if the program hangs */
