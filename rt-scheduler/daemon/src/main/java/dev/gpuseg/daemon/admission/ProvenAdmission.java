@@ -76,6 +76,8 @@ public final class ProvenAdmission implements AdmissionControl {
     private PromisedBounds promised;
     private final Set<Integer> promisedTo = new HashSet<>();
     private long saidBroken;
+    /** Some set since the last time without tasks was not proven. */
+    private boolean unproven;
     private long refused;
     private long warned;
     private long dropped;
@@ -216,15 +218,19 @@ public final class ProvenAdmission implements AdmissionControl {
         judged(current);
     }
 
-    /** From now on this is what is known of the set. A set without proof promises nothing. */
+    /**
+     * From now on this is what is known of the set. One without proof promises nothing, nor does what follows it, since
+     * its jobs delay others, until no task is open.
+     */
     private void judged(final Prospect now) {
         current = now;
+        unproven = !tasks.isEmpty() && (unproven || !isProven());
         if (promised == null) {
             return;
         }
         final Set<Integer> before = new HashSet<>(promisedTo);
         promisedTo.clear();
-        final boolean proven = now.proven() && now.result() != null;
+        final boolean proven = !unproven && now.result() != null;
         for (final Admitted task : tasks) {
             final Long boundNs = task.taskId() == 0 || !task.isRealTime() || !proven ? null
                 : now.result().boundOf(now.set(), nameInSet(task, tasks));
@@ -234,7 +240,11 @@ public final class ProvenAdmission implements AdmissionControl {
             }
         }
         before.removeAll(promisedTo);
-        before.forEach(id -> promised.promise(id, 0));
+        before.forEach(promised::withdraw);
+    }
+
+    private boolean isProven() {
+        return current.proven() && tasks.stream().noneMatch(task -> task.source() == Admitted.Source.UNKNOWN);
     }
 
     /** Once for each time that this is asked and more bounds were broken: to the daemon's log. */
@@ -641,8 +651,7 @@ public final class ProvenAdmission implements AdmissionControl {
         node.put("problem", current.problem());
         final long broken = promised == null ? 0 : promised.broken();
         node.put("bounds_broken", broken);
-        node.put("proven", broken == 0 && current.proven()
-            && tasks.stream().noneMatch(task -> task.source() == Admitted.Source.UNKNOWN));
+        node.put("proven", broken == 0 && isProven());
         node.put("refused", refused);
         node.put("warned", warned);
         node.put("dropped", dropped);

@@ -64,6 +64,7 @@ public final class RunSettings implements ConfigKeys {
         final Function<RuntimeDirectory, List<MechanismCatalog.Surveyed>> survey) {
         this.survey = survey;
         for (final CommandSpec model : models) {
+            CommandLines.readingNumbers(model.commandLine());
             for (final OptionSpec option : model.options()) {
                 if (!option.usageHelp() && !option.versionHelp() && !option.longestName().equals(FILE_OPTION)) {
                     all.put(option.longestName().replaceFirst("^-+", ""), new Key(model, option));
@@ -171,7 +172,7 @@ public final class RunSettings implements ConfigKeys {
     /** The value as the option itself takes it. */
     private Object convert(final ConfigEntry entry) {
         final Key key = all.get(entry.key());
-        final CommandLine converter = CommandLines.readingNumbers(key.from().commandLine());
+        final CommandLine converter = key.from().commandLine();
         final OptionSpec option = key.option();
         final List<String> words = new ArrayList<>();
         if (option.arity().max() == 0) {

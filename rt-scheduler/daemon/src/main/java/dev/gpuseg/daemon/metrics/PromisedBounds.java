@@ -8,6 +8,9 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * The bounds with which tasks are admitted, and how often a job took longer. Admission states them, the dispatcher
  * compares every job as it ends. A bound that is broken says that a hypothesis of the proof does not hold here.
  *
+ * <p>While a task is open its bound only grows: when another one is closed, bounds become shorter, but jobs that it has
+ * delayed go on, and delay others. The longer bound holds for the rest of the set as well.
+ *
  * <p>Thread-safe; allocates nothing after it was made. Times in ns.
  */
 public final class PromisedBounds {
@@ -27,13 +30,22 @@ public final class PromisedBounds {
     }
 
     /**
-     * From now on a task has this bound.
+     * From now on a task has this bound, or the longer one that it has.
      *
      * @param task id, 1..maxTasks
-     * @param ns   its bound; 0 = none
+     * @param ns   its bound
      */
     public void promise(final int task, final long ns) {
-        boundNs.set(task, ns);
+        boundNs.accumulateAndGet(task, ns, Math::max);
+    }
+
+    /**
+     * From now on a task has no bound: it is closed, or nothing is proven of it.
+     *
+     * @param task id, 1..maxTasks
+     */
+    public void withdraw(final int task) {
+        boundNs.set(task, 0);
     }
 
     /**
@@ -70,7 +82,7 @@ public final class PromisedBounds {
         return broken.get();
     }
 
-    /** Id of the task whose bound was broken last; 0 = none was. */
+    /** Id of the task whose bound was broken last, 0 = none was; may change between this and the next two. */
     public int lastTask() {
         return lastTask;
     }

@@ -23,6 +23,7 @@ import dev.gpuseg.core.TimePartitions;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import dev.gpuseg.daemon.metrics.PromisedBounds;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.ProcessStatus;
@@ -124,6 +125,37 @@ class ProvenAdmissionTest {
         admission.closed(1, "camera");
         assertNull(admission.refuse(open(1, "camera", 70, 5).with(70, 70, OverrunAction.NOTIFY), client(1, 0)),
             "no action follows");
+    }
+
+    /** Of a set that was not proven some jobs go on, and delay those of a later set that is. */
+    @Test
+    void shouldPromiseBoundsOfProvenSetsOnlyUntilNoTaskIsOpen() throws IOException {
+        final AdmissionSettings enforce = settings(task("camera", 1, 70, 4) + task("lidar", 2, 60, 5));
+        final ProvenAdmission admission = admission(new AdmissionSettings(AdmissionMode.WARN, enforce.declared(),
+            enforce.platform(), CoreOrder.FP, GRACE_NS));
+        final PromisedBounds bounds = new PromisedBounds(9);
+        admission.promise(bounds);
+        opened(admission, open(1, "lidar", 60, 0), 1);
+        final long alone = bounds.of(1);
+        assertTrue(alone > 0, "its bound");
+        opened(admission, open(2, "camera", 70, 0), 2);
+        assertTrue(bounds.of(1) > alone && bounds.of(2) > 0, "camera precedes it");
+        final long both = bounds.of(1);
+        admission.closed(2, "camera");
+        assertEquals(both, bounds.of(1), "camera has delayed its job in progress");
+        assertEquals(0, bounds.of(2));
+        opened(admission, open(3, "unknown", 50, 0), 3);
+        assertEquals(0, bounds.of(1), "nothing is proven");
+        admission.closed(3, "unknown");
+        assertEquals(0, bounds.of(1), "jobs of then go on");
+        admission.closed(1, "lidar");
+        opened(admission, open(1, "lidar", 60, 0), 4);
+        assertEquals(alone, bounds.of(4));
+    }
+
+    private static void opened(final ProvenAdmission admission, final TaskOpen request, final int id) {
+        assertNull(admission.refuse(request, client(request.clientId(), 0)));
+        admission.opened(request, id);
     }
 
     @Test

@@ -263,6 +263,7 @@ class DispatcherAgentTest {
         write(task, Abi.RECORD_JOB_END, 0, 0);
         dispatcher.cycle();
         assertEquals(0, count(Counter.BOUNDS_BROKEN), "it is kept");
+        bounds.withdraw(task);
         bounds.promise(task, 1);
         write(task, Abi.RECORD_RELEASE, 0, 0);
         LockSupport.parkNanos(1_000_000);
