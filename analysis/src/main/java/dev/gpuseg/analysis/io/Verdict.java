@@ -7,6 +7,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.ChainResult;
+import dev.gpuseg.analysis.rta.Hypotheses;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
 import java.io.IOException;
@@ -14,6 +15,7 @@ import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 
 /**
  * The answer of a report in one sentence, the same in text, JSON and HTML. Of several analyses those that are sound
@@ -29,6 +31,8 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
     public enum Kind {
         /** Every deadline holds, if the hypotheses do. */
         HOLDS,
+        /** It does, if hypotheses hold that the set does not state, or that nothing checks. */
+        CONDITIONAL,
         /** A deadline or a limit may be missed. */
         REFUSED,
         /** A measured job broke what the analysis promises. */
@@ -38,6 +42,7 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
     }
 
     private static final int NAMED = 3;
+    private static final String HOLDS = "every deadline holds, if the hypotheses below hold";
 
     /**
      * Judges.
@@ -88,9 +93,10 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
         if (!broken.isEmpty()) {
             return new Verdict(Kind.CONTRADICTED, "CONTRADICTED BY THE MEASUREMENT: " + broken, true, false);
         }
-        return new Verdict(Kind.HOLDS, "every deadline holds, if the hypotheses below hold"
-            + (soundness.verdict() == Soundness.Verdict.CONDITIONAL
-            ? ", also those that the set does not state or nothing checks" : ""), false, false);
+        final String open = soundness.findings().stream().filter(Hypotheses.Finding::isOpen)
+            .map(finding -> finding.hypothesis().id()).collect(Collectors.joining(", "));
+        return open.isEmpty() ? new Verdict(Kind.HOLDS, HOLDS, false, false)
+            : new Verdict(Kind.CONDITIONAL, HOLDS + "; left open: " + open, false, false);
     }
 
     private static String also(final String broken) {
@@ -182,9 +188,9 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
             + (differ ? limit.toPlainString() : Durations.milliseconds(limitNs)) + " ms";
     }
 
-    /** Whether every deadline is proven and nothing measured contradicts it. */
+    /** Whether every deadline is proven, under conditions perhaps, and nothing measured contradicts it. */
     public boolean holds() {
-        return kind == Kind.HOLDS;
+        return kind == Kind.HOLDS || kind == Kind.CONDITIONAL;
     }
 
     /**
@@ -197,6 +203,7 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
         out.writeObjectFieldStart("verdict");
         out.writeStringField("sentence", sentence);
         out.writeBooleanField("holds", holds());
+        out.writeBooleanField("conditional", kind == Kind.CONDITIONAL);
         out.writeBooleanField("contradicted", contradicted);
         out.writeBooleanField("simulated", simulated);
         out.writeEndObject();

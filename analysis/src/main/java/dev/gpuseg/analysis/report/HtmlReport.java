@@ -10,13 +10,11 @@ import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Hypotheses;
-import dev.gpuseg.analysis.rta.Model;
 import dev.gpuseg.analysis.rta.OutOfModel;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TaskResult;
 import dev.gpuseg.analysis.rta.Terms;
 import dev.gpuseg.analysis.sim.SimulationOptions;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
@@ -54,7 +52,6 @@ public final class HtmlReport {
         for (final Report.Section section : report.sections()) {
             section(out, report, section);
         }
-        assumptions(out, report);
         outOfModel(out);
         provenance(out, report);
         out.append("</main>\n<script type=\"application/json\" id=\"report-json\">\n")
@@ -94,7 +91,7 @@ public final class HtmlReport {
     private static String colour(final Verdict verdict) {
         return switch (verdict.kind()) {
             case HOLDS -> "yes";
-            case NO_PROOF -> "open";
+            case CONDITIONAL, NO_PROOF -> "open";
             default -> "no";
         };
     }
@@ -120,6 +117,7 @@ public final class HtmlReport {
         final Verdict verdict = Verdict.of(report.set(), List.of(section.result()), report.measured());
         return "<span class=\"badge " + colour(verdict) + "\">" + switch (verdict.kind()) {
             case HOLDS -> "\u2713 holds";
+            case CONDITIONAL -> "holds under conditions";
             case REFUSED -> "\u2717 may miss";
             case CONTRADICTED -> "\u2717 contradicted";
             case NO_PROOF -> section.result().schedulable() ? "accepts, no proof" : "refuses, no proof";
@@ -319,36 +317,6 @@ public final class HtmlReport {
                 Locale.ROOT)).append(", seed ").append(o.seed())
             .append("). A simulation shows what can happen; it proves nothing.</p>\n<div class=\"chart\">")
             .append(canvas.toSvg()).append("</div>\n");
-    }
-
-    private static void assumptions(final StringBuilder out, final Report report) {
-        final List<String> lines = new ArrayList<>();
-        lines.add("Tasks are sporadic: arrivals of one task are at least its period apart, and a job is released at "
-            + "most its jitter after its arrival.");
-        lines.add("No segment takes longer than the file states. Measured times are observations; add the margin that "
-            + "your project requires.");
-        lines.add("Each task stays on its core. Real-time threads run at a fixed priority (SCHED_FIFO) or, for the EDF "
-            + "analyses, by deadline; nothing else of higher priority runs there.");
-        final boolean gate = report.sections().stream()
-            .anyMatch(s -> s.analysis().description().model() == Model.GATED_WINDOWS);
-        lines.add("Only the listed tasks use the GPUs. Every other process counts as best effort, and the daemon "
-            + "disables its contexts while a real-time segment runs."
-            + (gate ? " (A gate, <code>gate-*</code>, disables no context: there no other process uses the GPUs.)"
-            : ""));
-        lines.add("A real-time task uses its GPU only inside its segments.");
-        lines.add("One change of the enabled contexts takes at most &epsilon;, including the switch on the GPU. The "
-            + "daemon runs one change at a time for each GPU. A change can disable some contexts and enable others: "
-            + "&epsilon; must cover both, as <code>gpuseg calibrate</code> writes it (docs/window.md, section 7).");
-        for (final Report.Section section : report.sections()) {
-            lines.add("<code>" + section.analysis().name() + "</code>: threads "
-                + (section.analysis().mode() == WaitMode.BUSY ? "spin" : "suspend")
-                + " while the GPU works. " + escape(section.analysis().summary()) + ".");
-        }
-        out.append("<section>\n<h2>Assumptions</h2>\n<ul>\n");
-        for (final String line : lines) {
-            out.append("<li>").append(line).append("</li>\n");
-        }
-        out.append("</ul>\n</section>\n");
     }
 
     private static final String STYLE = """

@@ -10,6 +10,7 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /** Checks the hypotheses of an analysis one by one against a task set. Stateless. */
 public final class Hypotheses {
@@ -32,7 +33,7 @@ public final class Hypotheses {
 
         /** The word in reports; lower case. */
         public String word() {
-            return name().toLowerCase(java.util.Locale.ROOT).replace('_', ' ');
+            return name().toLowerCase(Locale.ROOT).replace('_', ' ');
         }
     }
 
@@ -44,6 +45,10 @@ public final class Hypotheses {
      * @param detail     why it fails, or what must be done for it to hold; may be empty
      */
     public record Finding(Hypothesis hypothesis, Status status, String detail) {
+        /** Whether a positive verdict is conditional on it. */
+        public boolean isOpen() {
+            return status == Status.NOT_STATED || status == Status.NOT_CHECKED;
+        }
     }
 
     /** No failure in n trials: at most 3/n, with a confidence of 95 %; here in per cent. */
@@ -142,7 +147,7 @@ public final class Hypotheses {
         if (limits.samples() > 0) {
             text.append(limits.contexts() > 0 ? "" : "; epsilon was measured").append(" in ").append(limits.samples())
                 .append(" updates, so one is longer with a probability of at most ")
-                .append(String.format(java.util.Locale.ROOT, "%.2f %%", RULE_OF_THREE / limits.samples()))
+                .append(String.format(Locale.ROOT, "%.2f %%", RULE_OF_THREE / limits.samples()))
                 .append(" (95 % confidence)");
         }
         return text.toString();

@@ -11,7 +11,7 @@ public enum OutOfModel {
     CLOCK("clock and power: GPU, memory or processors clocked lower than when the times were measured, beyond the "
         + "factor that the platform declares",
         "nothing; it sets no clock and reads none",
-        "the clock: not seen (nvidia-smi -q -d CLOCK,PERFORMANCE); late work: counters job_misses, overruns"),
+        "the clock: not seen (nvidia-smi -q -d CLOCK,PERFORMANCE); late work: counters bounds_broken, job_misses"),
     /** Copies and video. */
     ENGINES("copy and video engines: copies, encoding and decoding of other processes while a segment runs",
         "nothing by default; with nvidia-scope: all it disables channels of copy engines, too",
@@ -19,7 +19,7 @@ public enum OutOfModel {
     /** Memory. */
     MEMORY("bandwidth and caches of memory that other engines, processors or devices use at the same time",
         "nothing",
-        "not seen; late work: counters job_misses, overruns"),
+        "not seen; late work: counters bounds_broken, job_misses"),
     /** Page faults. */
     PAGE_FAULTS("page faults of managed memory: a kernel thread of the driver, of normal priority, moves the pages",
         "nothing; the segment keeps the GPU while it waits, until its budget is used up",

@@ -96,6 +96,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         description = "Policy with its parameters, as `gpuseg run` and `gpuseg simulate` read it, instead of "
             + "--analysis: fp, edf, classes of one task each, or time partitions with the partition of each task.")
     private Path policyFile;
+    private PolicySettings policy;
 
     @Option(names = "--assign", paramLabel = "rm|dm|audsley|opa",
         description = "Assign priorities: rm by period, dm by deadline. audsley and opa start with dm; if the first "
@@ -299,8 +300,10 @@ final class AnalyzeCommand implements Callable<Integer> {
         return set;
     }
 
+    /** What --policy-file says, read once. */
     private PolicySettings settings() {
-        return new PolicyReader(PolicyCatalog.builtIn()).read(policyFile);
+        policy = policy == null ? new PolicyReader(PolicyCatalog.builtIn()).read(policyFile) : policy;
+        return policy;
     }
 
     /** As the daemon's admission does. Priorities that were to be assigned are in the set. */
@@ -327,8 +330,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         }
         final LeastBudgets budgets = new LeastBudgets(set, results.get(0), made.get(0).description().model(),
             set.platform().optimistic(), false);
-        for (final PolicySettings.TaskRule rule : new PolicyReader(PolicyCatalog.builtIn()).read(policyFile)
-            .taskRules()) {
+        for (final PolicySettings.TaskRule rule : settings().taskRules()) {
             final boolean acts = rule.budgetNs() > 0 && rule.overrun() != null
                 && rule.overrun() != OverrunAction.NOTIFY;
             for (final Task task : set.tasks()) {
