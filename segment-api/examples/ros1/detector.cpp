@@ -3,7 +3,7 @@
  * ROS 1: a node whose callback is a job of a gpuseg task, with 5 ms of work on the virtual GPU (SIMULATED).
  *
  *   c++ -I../../include detector.cpp ../../build/libgpuseg.a ../../build/libgpuseg_sim.a \
- *       $(pkg-config --cflags --libs roscpp) -o detector && ./detector [DEADLINE_MS [MESSAGES [TASK]]]
+ *       $(pkg-config --cflags --libs roscpp) -o detector && ./detector [DEADLINE_MS [MESSAGES [TASK [PERIOD_MS]]]]
  */
 #include <gpuseg.hpp>
 #include <gpuseg_sim.h>
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 		gpuseg::TaskOptions options;
 		options.name = argc > 3 ? argv[3] : "detector";
 		options.priority = 70;
-		options.period = 50ms;
+		options.period = std::chrono::milliseconds(argc > 4 ? std::atoi(argv[4]) : 50);
 		options.deadline = std::chrono::milliseconds(argc > 1 ? std::atoi(argv[1]) : 50);
 		gpuseg::Task task(client, options);
 		ros::Subscriber images =
