@@ -70,7 +70,8 @@ typedef struct gpuseg_task gpuseg_task;	    /* one schedulable activity that has
 
 enum gpuseg_connect_flag {
 	GPUSEG_CONNECT_UNMANAGED_OK = 1 << 0, /* a missing daemon is not an error: begin and end do nothing then */
-	GPUSEG_CONNECT_ONCE = 1 << 1	      /* do not reconnect when the daemon is lost */
+	GPUSEG_CONNECT_ONCE = 1 << 1,	      /* do not reconnect when the daemon is lost */
+	GPUSEG_CONNECT_FAIL_IF_LOST = 1 << 2  /* while the daemon is lost, marks fail instead of going on unmanaged */
 };
 
 struct gpuseg_connect_attr {
@@ -161,12 +162,17 @@ GPUSEG_API int gpuseg_runtime_dir(char *buf, size_t size);
  * Connect to the daemon: register this process, map its queue and pre-fault it, and start one thread of normal priority
  * that follows the rolls of the queue. Takes up to some tens of milliseconds, so call it before the real-time phase.
  *
- * Reconnecting. When the daemon is lost (killed, stopped, upgraded), that thread looks for a new one, at first 20 times
- * a second, later once a second, and registers the client and its tasks there. Handles stay valid. Until then begin and
- * the other marks return -ENOTCONN at once. The first call on a task that has no segment begun uses the new daemon. A
- * segment that was begun when the daemon was lost ends with -ENOTCONN. A task that the new daemon refuses (admission)
- * keeps returning -ENOTCONN, and gpuseg_last_message() says so. A client that the daemon dropped as faulty (-EPROTO)
- * does not reconnect. GPUSEG_CONNECT_ONCE disables reconnecting: disconnect and connect again.
+ * When the daemon is lost (killed, stopped, upgraded), the program goes on unmanaged: begin and the other marks return
+ * 0 at once and do nothing, as without a daemon, and a begin that waits for its grant returns 0 within 50 ms. That
+ * thread says so on stderr, once for each loss, and `unmanaged` of gpuseg_get_counters() counts the segments. With
+ * GPUSEG_CONNECT_FAIL_IF_LOST the marks return -ENOTCONN instead, also the end of a segment that was begun before.
+ *
+ * Reconnecting. That thread looks for a new daemon, at first 20 times a second, later once a second, and registers the
+ * client and its tasks there. Handles stay valid. The first call on a task that has no segment begun uses the new
+ * daemon. A task that the new daemon refuses (admission) stays unmanaged, and a line on stderr says so; with
+ * GPUSEG_CONNECT_FAIL_IF_LOST it keeps returning -ENOTCONN, and gpuseg_last_message() says so. A client that the daemon
+ * dropped as faulty (-EPROTO) neither goes on nor reconnects. GPUSEG_CONNECT_ONCE disables reconnecting: disconnect and
+ * connect again.
  *
  * attr may be NULL. The caller owns *client and frees it with gpuseg_disconnect(). Each call makes a connection of its
  * own; one per process is enough. Thread-safe.
@@ -205,7 +211,9 @@ GPUSEG_API int gpuseg_is_managed(const gpuseg_client *client);
  *
  *   0
  *   -EINVAL           an attribute is out of range; gpuseg_last_message() names it
- *   -E2BIG, -ENOMEM, -ENOTCONN, -ETIMEDOUT, -EPROTO, -EOWNERDEAD
+ *   -E2BIG, -ENOMEM, -ETIMEDOUT, -EPROTO, -EOWNERDEAD
+ *   -ENOTCONN         the daemon is lost, with GPUSEG_CONNECT_FAIL_IF_LOST. Else the task is opened unmanaged, and the
+ *                     next daemon gets it
  *   -EPERM            with a boost_priority: the calling thread may not raise itself to that priority, which the call
  *                     tries. It needs RLIMIT_RTPRIO of at least boost_priority, or CAP_SYS_NICE. With
  *                     GPUSEG_TASK_BOOST_IF_PERMITTED this is no error: the task is opened without a boost, which is
@@ -247,12 +255,12 @@ GPUSEG_API int gpuseg_job_end(gpuseg_task *task);
  * Begin a segment: wait until the task may use the GPU. Does not wait while the daemon has announced that no running
  * segment could outrank the task (optimistic begin).
  *
- *   0                 granted: use the GPU, then call gpuseg_end()
+ *   0                 granted, or unmanaged: use the GPU, then call gpuseg_end()
  *   GPUSEG_PROCEEDED  not granted in timeout_ns, on_timeout is PROCEED: use the GPU unprotected, then call gpuseg_end()
  *   -ETIMEDOUT        not granted in timeout_ns, on_timeout is FAIL: the segment is withdrawn
  *   -ECANCELED        the daemon refused this segment: the one before overran, and the task skips the next
  *   -EALREADY         a segment of this task is begun: call gpuseg_end() first
- *   -ENOTCONN         the daemon is lost, which is noticed within 50 ms: go on without it, or try later
+ *   -ENOTCONN         the daemon is lost, with GPUSEG_CONNECT_FAIL_IF_LOST. Noticed within 50 ms
  *   -EPROTO           the daemon dropped this client as faulty; gpuseg_last_message() gives the reason
  *   -EBUSY, -ENOSPC   nothing was recorded: the daemon held the queue for more than 20 ms, or the quota of the queue is
  *                     used up. Counted in drops
@@ -409,6 +417,7 @@ struct gpuseg_counters {
 	uint64_t try_failures;	   /* begins that ended in -EAGAIN */
 	uint64_t boosts;	   /* begins that raised their thread, or found it raised by another window */
 	uint64_t boost_failures;   /* boosts not permitted at open or begin, and threads that could not be lowered */
+	uint64_t unmanaged;	   /* of the begins, those without a daemon: the segment ran unprotected */
 };
 
 /*

@@ -16,7 +16,8 @@
  * Failures throw gpuseg::Error, with two exceptions: destructors ignore them, and functions marked noexcept return the
  * C result. A missing daemon is such a failure (-ENOTCONN), so a program that catches nothing ends with std::terminate;
  * with gpuseg::Client client(GPUSEG_CONNECT_UNMANAGED_OK), or GPUSEG_UNMANAGED=1 in its environment, it runs all the
- * same, unscheduled.
+ * same, unscheduled. A daemon that is lost later is no failure: the program goes on unmanaged until another one has
+ * started, unless it asks for GPUSEG_CONNECT_FAIL_IF_LOST.
  *
  * Threads and units are those of gpuseg.h. A Client and a Task can be moved but not copied; a Segment can be neither. A
  * Client must outlive its Tasks, and a Task its Segments.

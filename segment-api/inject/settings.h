@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings.h - what the environment says, and the one way of saying something. */
+/* settings.h - what the environment says. */
 #ifndef GPUSEG_INJECT_SETTINGS_H
 #define GPUSEG_INJECT_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "../src/say.h"
 #include "gpuseg_abi.h"
 #include "platform.h"
 
@@ -58,8 +59,5 @@ bool duration_read(const char *text, int64_t *ns);
 
 /* "on" or "off". False if it is neither. */
 bool touch_read(const char *text, bool *touch);
-
-/* One line on stderr: "gpuseg: NAME[PID]: ...". Thread-safe, allocates nothing. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif /* GPUSEG_INJECT_SETTINGS_H */

@@ -14,6 +14,7 @@
 #include "directory.h"
 #include "internal.h"
 #include "registration.h"
+#include "say.h"
 
 /*
  * Races that this file had once, or could have: 1 to 3. tests/check_races.sh builds each and expects ThreadSanitizer
@@ -26,6 +27,7 @@
 #endif
 
 #define ROLL_THREAD_STACK (128 * 1024)
+#define FLAGS_KNOWN (GPUSEG_CONNECT_UNMANAGED_OK | GPUSEG_CONNECT_ONCE | GPUSEG_CONNECT_FAIL_IF_LOST)
 #define QUEUE_FILE_SINCE_MINOR 9 /* of the ABI: daemons before that drop a client that asks for a file */
 
 /*
@@ -68,11 +70,27 @@ static void mark_process(void)
 static void follow_lost(struct gpuseg_client *client);
 static void free_former(struct gpuseg_client *client);
 
+/* Once for each loss. */
+static void say_lost(const struct gpuseg_client *client)
+{
+	const char *until = client->root->dir ? " until another one has started" : "";
+
+	if (client->root->fails_if_lost)
+		return; /* the marks say so */
+	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED) == LOST_DESCRIPTORS)
+		say("the program has closed descriptors of \"%s\", its connection to the daemon, which runs unmanaged "
+		    "until it has connected again",
+		    client->root->name);
+	else
+		say("daemon %d is gone; \"%s\" runs unmanaged%s", client->session->daemon_pid, client->root->name,
+		    until);
+}
+
 static void *roll_main(void *arg)
 {
 	struct gpuseg_client *client = arg;
 	const uint32_t *generation = client->roll_word;
-	const bool reconnects = client->root->dir != NULL;
+	const bool reconnects = client->root->dir != NULL, looks = reconnects || !client->root->fails_if_lost;
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(generation, __ATOMIC_ACQUIRE);
@@ -81,11 +99,12 @@ static void *roll_main(void *arg)
 			break;
 		/* After a failure the appender maps the cycle itself, which remaps_inline counts. */
 		(void)cq_service(&client->queue);
-		futex_wait(generation, seen, reconnects ? now_ns() + LOST_LOOK_NS : INT64_MAX);
+		futex_wait(generation, seen, looks ? now_ns() + LOST_LOOK_NS : INT64_MAX);
 		/* A client that the daemon dropped is faulty and must not reconnect. */
-		if (reconnects && !__atomic_load_n(&client->session->poisoned, __ATOMIC_ACQUIRE) &&
-		    client_lost(client)) {
-			follow_lost(client);
+		if (looks && !__atomic_load_n(&client->session->poisoned, __ATOMIC_ACQUIRE) && client_lost(client)) {
+			say_lost(client);
+			if (reconnects)
+				follow_lost(client);
 			break;
 		}
 		free_former(client);
@@ -475,8 +494,11 @@ static int make_successor(struct gpuseg_client *lost)
 		ret = task_register(next, task, &task->next_slot, &task->next_id);
 		if (ret < 0) {
 			task->next_slot = NULL;
-			if (ret != -ENOTCONN && ret != -ETIMEDOUT && ret != -EPROTO)
+			if (ret != -ENOTCONN && ret != -ETIMEDOUT && ret != -EPROTO) {
+				if (!root->fails_if_lost)
+					say("%s; task \"%s\" runs unmanaged", gpuseg_last_message(root), task->name);
 				ret = 0;
+			}
 		}
 	}
 	if (ret == 0)
@@ -538,6 +560,8 @@ static void follow_lost(struct gpuseg_client *client)
 			return;
 		pause_ns = 2 * pause_ns < RECONNECT_LAST_NS ? 2 * pause_ns : RECONNECT_LAST_NS;
 	}
+	if (!client->root->fails_if_lost)
+		say("another daemon schedules \"%s\" now", client->root->name);
 	while (!left_behind(client) && rest(client, LOST_LOOK_NS))
 		;
 }
@@ -609,9 +633,8 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 		if (ret < 0)
 			return ret;
 	}
-	if (attr.flags & ~(uint32_t)(GPUSEG_CONNECT_UNMANAGED_OK | GPUSEG_CONNECT_ONCE) || attr.reserved)
-		return fail_with(NULL, -EINVAL, "connect flags are %#x; known is %#x", attr.flags,
-				 GPUSEG_CONNECT_UNMANAGED_OK | GPUSEG_CONNECT_ONCE);
+	if (attr.flags & ~(uint32_t)FLAGS_KNOWN || attr.reserved)
+		return fail_with(NULL, -EINVAL, "connect flags are %#x; known is %#x", attr.flags, FLAGS_KNOWN);
 	if (!attr.name)
 		attr.name = program_invocation_short_name;
 	if (!*attr.name || strlen(attr.name) >= GPUSEG_NAME_BYTES)
@@ -637,6 +660,7 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 		return -ENOMEM;
 	strcpy(client->name, attr.name);
 	client->dir_named = attr.dir || (chosen && *chosen);
+	client->fails_if_lost = attr.flags & GPUSEG_CONNECT_FAIL_IF_LOST;
 	ret = open_socket(client, dir, client->dir_named);
 	if (ret == 0) {
 		ret = attach(client, attr.name);

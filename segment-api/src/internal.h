@@ -3,6 +3,7 @@
 #ifndef GPUSEG_INTERNAL_H
 #define GPUSEG_INTERNAL_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -64,6 +65,7 @@ struct gpuseg_client {
 	unsigned int users;			/* tasks that use this connection */
 	char *dir;				/* root's: where to reconnect; NULL = never */
 	bool dir_named;				/* root's: somebody has said which directory */
+	bool fails_if_lost;			/* root's: marks fail while the daemon is lost */
 	char name[GPUSEG_NAME_BYTES];		/* root's */
 	uint32_t request_seq;
 	pthread_t roll_thread;
@@ -153,6 +155,12 @@ void client_disown(struct gpuseg_client *client);
 
 /* -ENOTCONN, with a line that says why the connection is lost. */
 int client_fail_lost(const struct gpuseg_client *client);
+
+/* Is this a result of a lost daemon, without which the program goes on? Then the mark has done all that it can. */
+static inline bool client_goes_on(const struct gpuseg_client *client, int result)
+{
+	return result == -ENOTCONN && !client->root->fails_if_lost;
+}
 
 /* The mechanism of the daemon as it is now: can it hold segments only at their begin? A client that is managed. */
 bool client_gates(struct gpuseg_client *root);

@@ -177,6 +177,23 @@ static int begun(struct gpuseg_task *task, enum segment segment)
 	return segment == SEGMENT_PROCEEDED ? GPUSEG_PROCEEDED : 0;
 }
 
+static int already_begun(const struct gpuseg_task *task)
+{
+	return fail_with(task->client, -EALREADY, "segment %llu of task %u is begun; call gpuseg_end() first",
+			 (unsigned long long)task->ticket, task->task_id);
+}
+
+/* Without a daemon. The segment has been counted if its ticket is not `before` any more. */
+static int begin_unmanaged(struct gpuseg_task *task, uint64_t before)
+{
+	if (unlikely(task->segment != SEGMENT_NONE))
+		return already_begun(task);
+	if (task->ticket == before)
+		task->ticket++;
+	count(&task->client->counters.unmanaged);
+	return begun(task, SEGMENT_BEGUN);
+}
+
 /* Give up waiting, and tell the daemon, which may be granting at this moment, that the ticket is void. */
 static int withdraw(struct gpuseg_task *task, int result)
 {
@@ -274,12 +291,9 @@ static int begin_window(struct gpuseg_task *task, struct patience patience)
 		return ret;
 	client = task->client;
 	if (unlikely(task->segment != SEGMENT_NONE))
-		return fail_with(client, -EALREADY, "segment %llu of task %u is begun; call gpuseg_end() first",
-				 (unsigned long long)task->ticket, task->task_id);
-	if (!client->managed) {
-		task->ticket++;
-		return begun(task, SEGMENT_BEGUN);
-	}
+		return already_begun(task);
+	if (!client->managed)
+		return begin_unmanaged(task, task->ticket);
 	ret = flush_pending(task);
 	if (unlikely(ret < 0))
 		return ret;
@@ -311,8 +325,11 @@ static int begin_window(struct gpuseg_task *task, struct patience patience)
 
 static int begin(struct gpuseg_task *task, struct patience patience)
 {
+	const uint64_t before = task->ticket;
 	int ret = begin_window(task, patience);
 
+	if (unlikely(client_goes_on(task->client, ret)))
+		ret = begin_unmanaged(task, before);
 	/* -EALREADY: the window that is open keeps its boost. */
 	if (unlikely(ret < 0 && task->boost && task->segment == SEGMENT_NONE))
 		return lower_after_window(task, ret);
@@ -340,7 +357,7 @@ int gpuseg_begin_timed(gpuseg_task *task, int64_t timeout_ns)
 
 /* ---- end and the other marks ---- */
 
-static int end_window(struct gpuseg_task *task, int64_t at_ns, int64_t end_ns, int64_t device_ns)
+static int tell_end(struct gpuseg_task *task, int64_t at_ns, int64_t end_ns, int64_t device_ns)
 {
 	struct gpuseg_client *client = task->client;
 	enum segment segment = task->segment;
@@ -366,6 +383,13 @@ static int end_window(struct gpuseg_task *task, int64_t at_ns, int64_t end_ns, i
 	return append_end(task, end_ns, segment == SEGMENT_PROCEEDED ? GPUSEG_FLAG_PROCEEDED : 0, device_ns);
 }
 
+static int end_window(struct gpuseg_task *task, int64_t at_ns, int64_t end_ns, int64_t device_ns)
+{
+	int ret = tell_end(task, at_ns, end_ns, device_ns);
+
+	return unlikely(client_goes_on(task->client, ret)) ? 0 : ret;
+}
+
 int task_end_at(struct gpuseg_task *task, int64_t end_ns, int64_t device_ns)
 {
 	return end_window(task, now_ns(), end_ns, device_ns);
@@ -388,8 +412,7 @@ int gpuseg_end(gpuseg_task *task)
 	return gpuseg_end_measured(task, 0);
 }
 
-/* A record that is neither begin nor end. */
-static int mark(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t release_ns, int64_t arg_ns,
+static int tell(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t release_ns, int64_t arg_ns,
 		int64_t at_ns)
 {
 	struct gpuseg_record r;
@@ -404,6 +427,15 @@ static int mark(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t 
 	r.release_ns = release_ns;
 	r.arg_ns = arg_ns;
 	return client_append(task->client, &r);
+}
+
+/* A record that is neither begin nor end. */
+static int mark(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t release_ns, int64_t arg_ns,
+		int64_t at_ns)
+{
+	int ret = tell(task, kind, release_ns, arg_ns, at_ns);
+
+	return unlikely(client_goes_on(task->client, ret)) ? 0 : ret;
 }
 
 static int check_time(const struct gpuseg_task *task, const char *what, int64_t time_ns, int64_t at_ns)
@@ -581,7 +613,7 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 		return fail_with(root, ret, "task attributes have size %zu, this library knows %zu", user_attr->size,
 				 sizeof(attr));
 	ret = newest_check(root);
-	if (ret == 0)
+	if (ret == 0 || client_goes_on(root, ret))
 		ret = check_attr(root, &attr);
 	if (ret < 0)
 		return ret;
@@ -608,8 +640,14 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 		task->spin_count = daemon_runs_beside(client) ? SPIN_DEFAULT : 0;
 	if (client->managed && attr.boost_priority)
 		ret = permit_boost(client, task);
-	if (client->managed && ret == 0)
-		ret = task_register(client, task, &task->slot, &task->task_id);
+	if (client->managed && ret == 0) {
+		ret = client_check(client, now_ns());
+		if (ret == 0)
+			ret = task_register(client, task, &task->slot, &task->task_id);
+		/* The next daemon gets it. Until then no call may take this connection for one that lives. */
+		if (client_goes_on(client, ret) && client_lost(client))
+			ret = 0;
+	}
 	if (ret == 0) {
 		task->next = root->tasks;
 		root->tasks = task;

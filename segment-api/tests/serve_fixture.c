@@ -28,6 +28,10 @@ int main(void)
 		} else if (c == 'f') { /* dies, and another one starts */
 			fake_daemon_kill(&d);
 			fake_daemon_follow(&d);
+		} else if (c == 'k') {
+			fake_daemon_kill(&d);
+		} else if (c == 'n') {
+			fake_daemon_follow(&d);
 		}
 		printf("ok\n");
 		fflush(stdout);

@@ -12,7 +12,7 @@
 #include "fixture.h"
 #include "gpuseg.h"
 
-static gpuseg_client *connect_to(struct fake_daemon *d)
+static gpuseg_client *connect_with(struct fake_daemon *d, uint32_t flags)
 {
 	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
 	gpuseg_client *client;
@@ -20,12 +20,18 @@ static gpuseg_client *connect_to(struct fake_daemon *d)
 
 	attr.dir = d->dir;
 	attr.name = "test";
+	attr.flags = flags;
 	ret = gpuseg_connect(&attr, &client);
 	if (ret < 0)
 		fprintf(stderr, "    %s\n", gpuseg_last_message(NULL));
 	CHECK_EQ(ret, 0);
 	CHECK_EQ(gpuseg_is_managed(client), 1);
 	return client;
+}
+
+static gpuseg_client *connect_to(struct fake_daemon *d)
+{
+	return connect_with(d, 0);
 }
 
 static gpuseg_task *open_task(gpuseg_client *client, void (*adjust)(struct gpuseg_task_attr *))
@@ -635,7 +641,7 @@ static int64_t time_to_notice(void)
 
 	fake_daemon_start(&d);
 	fake_daemon_grants(&d, FAKE_IGNORE, 0);
-	client = connect_to(&d);
+	client = connect_with(&d, GPUSEG_CONNECT_FAIL_IF_LOST);
 	task = open_task(client, NULL);
 	CHECK_EQ(pthread_create(&killer, NULL, kill_later, &d), 0);
 	CHECK_EQ(gpuseg_begin(task), -ENOTCONN);
@@ -674,7 +680,7 @@ TEST(should_notice_a_dead_daemon_although_pre_granted)
 	gpuseg_task *task;
 
 	fake_daemon_start(&d);
-	client = connect_to(&d);
+	client = connect_with(&d, GPUSEG_CONNECT_FAIL_IF_LOST);
 	task = open_task(client, NULL);
 	fake_daemon_pregrant(&d, 0, true);
 	CHECK_EQ(gpuseg_begin(task), 0);
@@ -717,7 +723,7 @@ TEST(should_reconnect_to_a_new_daemon)
 	gpuseg_task *camera, *lidar, *late;
 
 	fake_daemon_start(&d);
-	client = connect_to(&d);
+	client = connect_with(&d, GPUSEG_CONNECT_FAIL_IF_LOST);
 	camera = open_task(client, NULL);
 	lidar = open_task(client, NULL);
 	CHECK_EQ(gpuseg_begin(camera), 0);
@@ -798,7 +804,7 @@ TEST(should_not_grow_with_each_daemon)
 	int64_t limit_ns;
 
 	fake_daemon_start(&d);
-	client = connect_to(&d);
+	client = connect_with(&d, GPUSEG_CONNECT_FAIL_IF_LOST);
 	task = open_task(client, NULL);
 	outlive_daemons(&d, client, task, BURST);
 	usleep(500000);
@@ -824,7 +830,7 @@ TEST(should_leave_a_task_behind_that_the_next_daemon_refuses)
 	gpuseg_task *task;
 
 	fake_daemon_start(&d);
-	client = connect_to(&d);
+	client = connect_with(&d, GPUSEG_CONNECT_FAIL_IF_LOST);
 	task = open_task(client, NULL);
 	fake_daemon_kill(&d);
 	d.refuse_type = GPUSEG_MSG_TASK_OPEN;
@@ -847,7 +853,7 @@ TEST(should_stay_away_when_it_is_to_connect_once)
 
 	fake_daemon_start(&d);
 	attr.dir = d.dir;
-	attr.flags = GPUSEG_CONNECT_ONCE;
+	attr.flags = GPUSEG_CONNECT_ONCE | GPUSEG_CONNECT_FAIL_IF_LOST;
 	CHECK_EQ(gpuseg_connect(&attr, &client), 0);
 	task = open_task(client, NULL);
 	fake_daemon_kill(&d);
@@ -903,7 +909,7 @@ TEST(should_go_over_while_threads_begin_and_end)
 
 	fake_daemon_start_sized(&d, 64 << 20,
 				false); /* not rolled: the test may stand still while its threads fill it */
-	client = connect_to(&d);
+	client = connect_with(&d, GPUSEG_CONNECT_FAIL_IF_LOST);
 	for (int i = 0; i < 3; i++) {
 		beginners[i].task = open_task(client, NULL);
 		CHECK_EQ(pthread_create(&beginners[i].thread, NULL, begin_and_end, &beginners[i]), 0);

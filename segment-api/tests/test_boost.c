@@ -25,13 +25,19 @@ struct bench {
 
 static struct bench bench;
 
-static void start(void)
+static void start_with(uint32_t flags)
 {
 	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
 
 	fake_daemon_start(&bench.d);
 	attr.dir = bench.d.dir;
+	attr.flags = flags;
 	CHECK_EQ(gpuseg_connect(&attr, &bench.client), 0);
+}
+
+static void start(void)
+{
+	start_with(0);
 }
 
 static void stop(void)
@@ -311,7 +317,7 @@ TEST(should_come_back_when_the_daemon_dies_during_begin)
 	pthread_t killer;
 	gpuseg_task *task;
 
-	start();
+	start_with(GPUSEG_CONNECT_FAIL_IF_LOST);
 	task = open_task("camera", CEILING);
 	fake_daemon_grants(&bench.d, FAKE_IGNORE, 0);
 	CHECK_EQ(pthread_create(&killer, NULL, kill_the_daemon, NULL), 0);
@@ -319,6 +325,26 @@ TEST(should_come_back_when_the_daemon_dies_during_begin)
 	CHECK_NORMAL();
 	pthread_join(killer, NULL);
 	CHECK_EQ(gpuseg_end(task), -EINVAL);
+	stop();
+}
+
+TEST(should_come_back_at_the_end_of_a_window_that_lost_its_daemon)
+{
+	pthread_t killer;
+	gpuseg_task *task;
+
+	start();
+	task = open_task("camera", CEILING);
+	fake_daemon_grants(&bench.d, FAKE_IGNORE, 0);
+	CHECK_EQ(pthread_create(&killer, NULL, kill_the_daemon, NULL), 0);
+	CHECK_EQ(gpuseg_begin(task), 0);
+	pthread_join(killer, NULL);
+	CHECK_EQ(gpuseg_end(task), 0);
+	CHECK_NORMAL();
+	CHECK_EQ(gpuseg_begin(task), 0); /* nobody is there to whom the boost would matter */
+	CHECK_NORMAL();
+	CHECK_EQ(gpuseg_end(task), 0);
+	CHECK_EQ(counters().unmanaged, 2);
 	stop();
 }
 
@@ -506,6 +532,7 @@ static const struct check_case cases[] = {
 	CASE(should_give_back_exactly_what_the_thread_had),
 	CASE(should_come_back_from_every_begin_that_fails),
 	CASE(should_come_back_when_the_daemon_dies_during_begin),
+	CASE(should_come_back_at_the_end_of_a_window_that_lost_its_daemon),
 	CASE(should_use_the_highest_boost_of_windows_that_overlap),
 	CASE(should_lower_the_thread_that_began_when_another_ends),
 	CASE(should_outlive_a_thread_that_ended_inside_its_window),

@@ -22,6 +22,7 @@ static void open_task(const char *dir)
 	struct gpuseg_task_attr task_attr = GPUSEG_TASK_ATTR_INIT;
 
 	attr.dir = dir;
+	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST;
 	CHECK_EQ(gpuseg_connect(&attr, &client), 0);
 	task_attr.name = "waits";
 	task_attr.priority = 70;

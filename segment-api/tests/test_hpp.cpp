@@ -104,6 +104,71 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 	fake_daemon_stop(&d);
 }
 
+static void await_managed(const gpuseg::Client &client, bool managed)
+{
+	const auto limit = gpuseg::now() + 30s;
+
+	while (client.managed() != managed) {
+		CHECK(gpuseg::now() < limit);
+		usleep(1000);
+	}
+}
+
+TEST(should_throw_nothing_while_the_daemon_is_lost)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg::Task task(client, camera());
+
+		for (int i = 0; i < 2; i++) {
+			fake_daemon_kill(&d);
+			await_managed(client, false);
+			const auto before = client.counters().unmanaged;
+			task.release();
+			{
+				gpuseg::Segment segment(task);
+				CHECK_EQ(segment.end(), 0);
+			}
+			task.complete();
+			gpuseg::Task late(client, camera());
+			CHECK(late.try_begin());
+			CHECK_EQ(late.end(), 0);
+			CHECK_EQ(client.counters().unmanaged, before + 2);
+			fake_daemon_follow(&d);
+			await_managed(client, true);
+			for (auto n = before; client.counters().unmanaged != n;) { /* its own thread goes over */
+				n = client.counters().unmanaged;
+				gpuseg::Segment segment(task);
+			}
+		}
+	}
+	fake_daemon_stop(&d);
+}
+
+TEST(should_throw_while_the_daemon_is_lost_if_asked_to)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		gpuseg::Client client(GPUSEG_CONNECT_FAIL_IF_LOST, "t", d.dir);
+		gpuseg::Task task(client, camera());
+
+		fake_daemon_kill(&d);
+		await_managed(client, false);
+		try {
+			gpuseg::Segment segment(task);
+			CHECK(false);
+		} catch (const gpuseg::Error &e) {
+			CHECK_EQ(e.code().value(), ENOTCONN);
+		}
+	}
+	fake_daemon_stop(&d);
+}
+
 TEST(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)
 {
 	static fake_daemon d;
@@ -137,5 +202,7 @@ TEST(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)
 static const check_case cases[] = {CASE(should_throw_the_reason),
 				   CASE(should_throw_an_exception_of_its_own_when_admission_refuses),
 				   CASE(should_end_segments_tasks_and_clients_by_scope),
+				   CASE(should_throw_nothing_while_the_daemon_is_lost),
+				   CASE(should_throw_while_the_daemon_is_lost_if_asked_to),
 				   CASE(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)};
 CHECK_MAIN(cases)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package against the tests' daemon. Arguments: the program serve_fixture."""
+import errno
 import os
 import subprocess
 import sys
 import threading
+import time
 
 import gpuseg
 import types
@@ -149,6 +151,44 @@ def should_boost_inside_the_segment_only():
         assert client.counters()["boosts"] == (before != boosted)
 
 
+def wait_until(condition):
+    limit = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.001)
+
+
+def should_go_on_while_the_daemon_is_lost():
+    with Daemon() as daemon, gpuseg.Client(dir=daemon.dir) as client:
+        task = gpuseg.Task(client, "t", priority=1)
+        for _ in range(2):
+            daemon.grants("k")
+            wait_until(lambda: not client.managed)
+            before = client.counters()["unmanaged"]
+            task.release()
+            with gpuseg.segment(task):
+                task.hint(gpuseg.now_ns())
+            task.complete()
+            assert client.counters()["unmanaged"] == before + 1
+            daemon.grants("n")
+            wait_until(lambda: client.managed)
+            before = -1
+            while client.counters()["unmanaged"] != before:   # the task's own thread goes over
+                before = client.counters()["unmanaged"]
+                with gpuseg.segment(task):
+                    pass
+
+
+def should_raise_while_the_daemon_is_lost_if_asked_to():
+    with Daemon() as daemon, gpuseg.Client(dir=daemon.dir, fail_if_lost=True) as client:
+        task = gpuseg.Task(client, "t", priority=1)
+        daemon.grants("k")
+        wait_until(lambda: not client.managed)
+        for call in (task.release, task.begin, task.complete, lambda: gpuseg.Task(client, "late")):
+            assert raises(gpuseg.Error, call).errno == errno.ENOTCONN
+        daemon.grants("n")
+
+
 def ticks_while_begin_waits(task):
     ticks = []
     stop = threading.Event()
@@ -175,6 +215,7 @@ if __name__ == "__main__":
     for test in (should_raise_with_the_reason, should_refuse_numbers_that_do_not_fit, should_refuse_names_that_c_would_cut,
                  should_tell_admission_from_other_refusals,
                  should_record_segments_and_errors, should_boost_inside_the_segment_only,
+                 should_go_on_while_the_daemon_is_lost, should_raise_while_the_daemon_is_lost_if_asked_to,
                  should_let_other_threads_run_while_begin_waits):
         print("  " + test.__name__)
         test()

@@ -233,6 +233,7 @@ TEST(should_open_tasks_while_a_connection_is_left_behind)
 
 	fake_daemon_start(&daemon_);
 	attr.dir = daemon_.dir;
+	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST;
 	CHECK_EQ(gpuseg_connect(&attr, &client), 0);
 	CHECK_EQ(pthread_create(&opener, NULL, open_tasks, &stop), 0);
 	for (int i = 0; i < 5; i++) {
@@ -298,7 +299,7 @@ static void *storm(void *arg)
 				CHECK(is_usual(gpuseg_end(task)));
 			}
 			CHECK(is_usual(gpuseg_job_end(task)));
-			if (ret == -ENOTCONN && keeps && waited++ < STORM_PATIENCE &&
+			if (!gpuseg_is_managed(client) && keeps && waited++ < STORM_PATIENCE &&
 			    !__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 				usleep(100);
 				i--;
@@ -330,6 +331,7 @@ TEST(should_survive_a_storm_of_connections_tasks_segments_and_rolls)
 	for (int turn = 0; turn < STORM_TURNS; turn++) {
 		bool stop = false;
 
+		attr.flags = turn % 2 ? GPUSEG_CONNECT_FAIL_IF_LOST : 0;
 		CHECK_EQ(gpuseg_connect(&attr, &client), 0);
 		for (int i = 0; i < THREADS; i++)
 			CHECK_EQ(pthread_create(&threads[i], NULL, storm, &stop), 0);

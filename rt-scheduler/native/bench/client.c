@@ -39,6 +39,7 @@ int open_client(const char *who, const char *name, const struct client_options *
 
 	connect_attr.dir = options->directory;
 	connect_attr.name = attr->name = name;
+	connect_attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* what runs unmanaged is not to be measured */
 	attr->priority = (uint32_t)options->priority;
 	attr->gpu = (uint32_t)options->gpu;
 	attr->spin_count = options->spin ? SPIN_LONG : GPUSEG_SPIN_NONE;

@@ -416,6 +416,7 @@ static int connect_all(void)
 		return 0;
 	connect_attr.dir = o->directory;
 	connect_attr.name = o->name;
+	connect_attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* managed_result() goes on, and counts */
 	rc = gpuseg_connect(&connect_attr, &demo.client);
 	if (rc < 0) {
 		message("%s: connect: %s", o->name, gpuseg_last_message(NULL));

@@ -377,6 +377,7 @@ static gpuseg_client *join(void)
 
 	attr.dir = dir;
 	attr.name = "hostile";
+	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* its attacks are on a daemon */
 	while (goes_on() && gpuseg_connect(&attr, &client) < 0) {
 		client = NULL;
 		pause_us(5000);

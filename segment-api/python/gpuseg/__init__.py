@@ -30,7 +30,7 @@ SPIN_NONE = 0xFFFFFFFF
 
 EADMISSION = 4000   # GPUSEG_EADMISSION; no errno of Linux has this value
 
-_UNMANAGED_OK = 1
+_UNMANAGED_OK, _FAIL_IF_LOST = 1, 4
 _ALWAYS_WAIT = 1
 _BOOST_IF_PERMITTED = 2
 
@@ -69,7 +69,7 @@ class _TaskAttr(ctypes.Structure):
 class _Counters(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
         "records", "drops", "bells", "rolls", "remaps_inline", "locks_taken_over", "begins", "optimistic", "slept",
-        "timeouts", "proceeded", "refused", "try_failures", "boosts", "boost_failures")]
+        "timeouts", "proceeded", "refused", "try_failures", "boosts", "boost_failures", "unmanaged")]
 
 
 def load_library(variable, name):
@@ -177,11 +177,16 @@ def runtime_dir():
 
 
 class Client:
-    """A connection to the daemon. Close it, or use it in a ``with`` statement; closing it closes its tasks."""
+    """A connection to the daemon. Close it, or use it in a ``with`` statement; closing it closes its tasks.
 
-    def __init__(self, name=None, dir=None, unmanaged_ok=False):
+    unmanaged_ok: a missing daemon is no error. While a daemon is lost the program goes on unmanaged, until another one has
+    started; a line on stderr says so, and counters()["unmanaged"] counts the segments. fail_if_lost: then calls raise Error.
+    """
+
+    def __init__(self, name=None, dir=None, unmanaged_ok=False, fail_if_lost=False):
         handle = ctypes.c_void_p()
-        attr = _ConnectAttr(ctypes.sizeof(_ConnectAttr), _path(dir), _name("name", name), _UNMANAGED_OK if unmanaged_ok else 0, 0)
+        attr = _ConnectAttr(ctypes.sizeof(_ConnectAttr), _path(dir), _name("name", name),
+                            (_UNMANAGED_OK if unmanaged_ok else 0) | (_FAIL_IF_LOST if fail_if_lost else 0), 0)
         self._tasks = []
         self._handle = None
         _check(_lib.gpuseg_connect(ctypes.byref(attr), ctypes.byref(handle)))

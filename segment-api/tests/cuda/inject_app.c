@@ -1094,13 +1094,15 @@ static void disconnect_and_check(void)
 /* The same with marks, without exec. NUMBER % 100: enum closing. Disconnects when it is managed again. */
 static void closes_by_hand(void)
 {
+	struct gpuseg_connect_attr connect = GPUSEG_CONNECT_ATTR_INIT;
 	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
 	gpuseg_task *task;
 	int failed = 0;
 
+	connect.flags = GPUSEG_CONNECT_FAIL_IF_LOST;
 	attr.name = "closes";
 	attr.priority = 60;
-	if (gpuseg_connect(NULL, &closes_client) < 0 || gpuseg_task_open(closes_client, &attr, &task) < 0)
+	if (gpuseg_connect(&connect, &closes_client) < 0 || gpuseg_task_open(closes_client, &attr, &task) < 0)
 		exit(1);
 	for (int i = 0; i < 5; i++) {
 		if (gpuseg_begin(task) < 0 || gpuseg_end(task) < 0)
