@@ -98,7 +98,7 @@ public final class ConductorAgent implements Agent {
         final RuntimeDirectory directory = config.directory();
         template = QueueTemplate.create(directory.template(), config.queueBytes());
         warmUp();
-        socket = new RegistrationSocket(directory.socket(), epoll, TOKEN_LISTENER,
+        socket = new RegistrationSocket(directory.socket(), config.servedUser(), epoll, TOKEN_LISTENER,
             id -> token(TOKEN_CONNECTION, id), OTHER_CONNECTIONS_PER_USER
             + (int) Math.min(Abi.CLIENTS_MAX, config.limits().most(Limit.CLIENTS, config.clientsPerUser())),
             rights::owner, new Requests());
@@ -282,7 +282,7 @@ public final class ConductorAgent implements Agent {
         final UserLimits.Bound most = rights.quota(Limit.CLIENTS, connection.process, config.clientsPerUser());
         if (ofUser >= most.value()) {
             refuseHello(connection, seq, Errno.EDQUOT, "user " + peer.uid() + " has " + ofUser + " clients; "
-                + most.describe(peer.uid()) + "; close one");
+                + most.describe(peer.uid(), ofUser + 1) + "; close one");
             return;
         }
         final int clientId = freeClientId();
@@ -435,7 +435,7 @@ public final class ConductorAgent implements Agent {
         }
         final UserLimits.Bound most = rights.quota(Limit.TASKS, connection.process, config.tasksPerUser());
         return tasks < most.value() ? null : "task \"" + name + "\": user " + client.uid() + " has " + tasks
-            + " tasks; " + most.describe(client.uid()) + "; close one";
+            + " tasks; " + most.describe(client.uid(), tasks + 1) + "; close one";
     }
 
     private long loadOfUser(final int user) {

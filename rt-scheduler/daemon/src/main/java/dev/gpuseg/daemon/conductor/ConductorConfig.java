@@ -20,10 +20,12 @@ import java.util.function.IntFunction;
  * @param clientsPerUser    most clients of one uid
  * @param tasksPerUser      most open tasks of one uid
  * @param limits            what users may ask for
+ * @param servedUser        uid who may connect besides the group of the socket, -1 = none
  * @param groups            control group of a process by pid, 0 for an unknown one; asked on the conductor's thread
  */
 public record ConductorConfig(RuntimeDirectory directory, long incarnationNs, int gpuCount, Set<TaskNeed> needs,
-    int queueBytes, int clientsPerUser, int tasksPerUser, UserLimits limits, IntFunction<AskingGroup> groups) {
+    int queueBytes, int clientsPerUser, int tasksPerUser, UserLimits limits, int servedUser,
+    IntFunction<AskingGroup> groups) {
     /** Refuses values out of range. */
     public ConductorConfig {
         range("gpuCount", gpuCount, 1, Abi.GPUS_MAX);

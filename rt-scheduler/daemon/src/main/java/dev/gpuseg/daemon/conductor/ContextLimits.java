@@ -128,7 +128,7 @@ public final class ContextLimits {
 
     private void end(final ProcessView process, final int uid, final int count, final UserLimits.Bound most) {
         final String what = "process " + process.pid() + " (" + PlainText.of(process.name(), NAME_SHOWN) + ") of user "
-            + uid + ", who has " + count + " with a GPU context: " + most.describe(uid);
+            + uid + ", who has " + count + " with a GPU context: " + most.describe(uid, count);
         try {
             processes.end(process);
             ended++;

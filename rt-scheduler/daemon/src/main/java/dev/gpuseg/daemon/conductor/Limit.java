@@ -56,6 +56,11 @@ public enum Limit {
         return word;
     }
 
+    /** The most that a line can say, besides {@link #UNLIMITED}. */
+    long max() {
+        return max;
+    }
+
     /**
      * Reads a value.
      *

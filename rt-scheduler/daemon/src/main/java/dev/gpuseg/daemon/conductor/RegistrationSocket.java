@@ -86,6 +86,7 @@ final class RegistrationSocket {
      * Listens from now on.
      *
      * @param path               where
+     * @param user               who may connect besides the group, and whose the socket is therefore; -1 = none
      * @param epoll              the caller waits for it and then calls {@link #accept} and {@link #serve}
      * @param listenerToken      of the socket itself
      * @param connectionToken    of a connection, from its id
@@ -93,7 +94,7 @@ final class RegistrationSocket {
      * @param owners             whose a connection is for that bound; null if it has none
      * @param peers              told what connections do
      */
-    RegistrationSocket(final Path path, final Epoll epoll, final long listenerToken,
+    RegistrationSocket(final Path path, final int user, final Epoll epoll, final long listenerToken,
         final LongUnaryOperator connectionToken, final int connectionsPerUser,
         final Function<PeerProcess, Object> owners, final Peers peers) {
         this.owners = owners;
@@ -105,11 +106,11 @@ final class RegistrationSocket {
         this.peers = peers;
         RuntimeDirectory.deleteTree(path);
         listener = SeqPacketSocket.listen(path, BACKLOG);
-        openToGroup(path);
+        openTo(user, path);
         epoll.add(listener.fd(), Epoll.IN, listenerToken);
     }
 
-    private static void openToGroup(final Path socket) {
+    private static void openTo(final int user, final Path socket) {
         try {
             final GroupPrincipal group = socket.getFileSystem().getUserPrincipalLookupService()
                 .lookupPrincipalByGroupName(GROUP);
@@ -120,6 +121,12 @@ final class RegistrationSocket {
         } catch (final IOException e) {
             throw new UncheckedIOException(socket + " cannot be given to group " + GROUP + ": " + e.getMessage()
                 + "; add the daemon's user to that group", e);
+        }
+        try {
+            FileAccess.chown(socket, user, -1);
+        } catch (final SystemCallException e) {
+            throw new IllegalStateException(socket + " cannot be given to user " + Integer.toUnsignedString(user) + ": "
+                + e.getMessage() + "; start the daemon without SUDO_UID", e);
         }
         FileAccess.chmod(socket, 0660);
     }

@@ -123,19 +123,20 @@ final class TaskRights {
         }
         final UserLimits.Bound highest = limits.of(Limit.PRIORITY, uid, groups);
         if (!rule.limitsPriority() && priority > highest.value()) {
-            return refused("priority is " + priority + "; " + highest.describe(uid));
+            return refused("priority is " + priority + "; " + highest.describe(uid, priority));
         }
         final UserLimits.Bound unbudgeted = limits.of(Limit.UNBUDGETED, uid, groups);
         if (request.budgetNs() == 0 && priority > unbudgeted.value()) {
-            return refused("priority is " + priority + " without a budget; " + unbudgeted.describe(uid)
+            return refused("priority is " + priority + " without a budget; " + unbudgeted.describe(uid, priority)
                 + "; or declare a budget");
         }
         final UserLimits.Bound budget = limits.of(Limit.BUDGET, uid, groups);
         if (request.budgetNs() > budget.value()) {
-            return refused("budget is " + budget.limit().show(request.budgetNs()) + "; " + budget.describe(uid));
+            return refused("budget is " + budget.limit().show(request.budgetNs()) + "; "
+                + budget.describe(uid, request.budgetNs()));
         }
         if (!budget.isUnlimited() && request.budgetNs() > 0 && request.overrun() == OverrunAction.NOTIFY) {
-            return refused("overrun action is notify, which does not end a segment; " + budget.describe(uid)
+            return refused("action notify ends no segment; " + budget.describe(uid, Long.MAX_VALUE)
                 + "; or use demote");
         }
         final TaskOpen bounded = bounded(request, budget, limits.of(Limit.HINT_LEAD, uid, groups).value());
@@ -166,11 +167,12 @@ final class TaskRights {
             return null;
         }
         if (request.periodNs() == 0 || request.budgetNs() == 0) {
-            return "period or budget is 0; " + utilization.describe(uid) + "; declare both";
+            return "period or budget is 0; " + utilization.describe(uid, Long.MAX_VALUE) + "; declare both";
         }
         final long sum = load + load(request);
-        return sum <= utilization.value() * MILLION / PERCENT ? null : "it makes the budgets of this user "
-            + (sum * PERCENT + MILLION - 1) / MILLION + "% of a GPU; " + utilization.describe(uid);
+        final long percent = (sum * PERCENT + MILLION - 1) / MILLION;
+        return sum <= utilization.value() * MILLION / PERCENT ? null : "it makes the budgets of this user " + percent
+            + "% of a GPU; " + utilization.describe(uid, percent);
     }
 
     private static Verdict refused(final String why) {

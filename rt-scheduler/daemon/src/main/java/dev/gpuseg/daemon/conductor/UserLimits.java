@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
+import dev.gpuseg.core.Priority;
 import dev.gpuseg.ipc.platform.BoundedFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -34,6 +35,10 @@ public final class UserLimits {
     public static final String REAL_TIME_GROUP = "gpuseg-rt";
     /** Where the files of an installed daemon are. */
     public static final Path DIRECTORY = Path.of("/etc/gpuseg/limits.d");
+    /** Files of a directory that are read. */
+    private static final String FILES = "*.conf";
+    /** The one that messages name where there is none. */
+    private static final String FILE = "site.conf";
     /** What counts where no file says otherwise. */
     static final List<String> BUILT_IN = List.of(
         "* priority 49",
@@ -61,17 +66,26 @@ public final class UserLimits {
      *
      * @param limit  which
      * @param value  in its unit, {@link Long#MAX_VALUE} if unlimited
-     * @param origin the line that says so, and what to change; for messages
+     * @param line   FILE:LINE that says so; null if it is built in
+     * @param file   where a line could be written
      */
-    record Bound(Limit limit, long value, String origin) {
+    record Bound(Limit limit, long value, String line, Path file) {
         boolean isUnlimited() {
             return value == Long.MAX_VALUE;
         }
 
-        /** For a message: limit, user, value and where it stands. */
-        String describe(final int uid) {
-            return "limit " + limit.word() + " of user " + Integer.toUnsignedString(uid) + " is " + limit.show(value)
-                + " (" + origin + ")";
+        /**
+         * For a message: limit, user, value, and which line to change or to write.
+         *
+         * @param uid    the user
+         * @param wanted the least value that would do
+         */
+        String describe(final int uid, final long wanted) {
+            final String user = Integer.toUnsignedString(uid);
+            return "limit " + limit.word() + " of user " + user + " is " + limit.show(value) + " ("
+                + (line != null ? "change " + line : "write `" + user + " " + limit.word() + " "
+                + (wanted <= limit.max() ? limit.show(wanted) : Limit.UNLIMITED) + "` into " + file
+                + ", restart the daemon") + ")";
         }
     }
 
@@ -96,7 +110,7 @@ public final class UserLimits {
         final Map<String, Bound> bounds = new HashMap<>();
         try {
             addBuiltIn(directory, bounds);
-            try (DirectoryStream<Path> list = Files.newDirectoryStream(directory, "*.conf")) {
+            try (DirectoryStream<Path> list = Files.newDirectoryStream(directory, FILES)) {
                 list.forEach(files::add);
             }
             Collections.sort(files);
@@ -106,7 +120,7 @@ public final class UserLimits {
                     number++;
                     final String text = line.replaceFirst("#.*", "").strip();
                     if (!text.isEmpty()) {
-                        add(file + ":" + number, text, "change " + file + ":" + number, bounds);
+                        add(file + ":" + number, text, file + ":" + number, directory, bounds);
                     }
                 }
             }
@@ -131,12 +145,12 @@ public final class UserLimits {
         for (final String line : BUILT_IN) {
             final String who = line.substring(0, line.indexOf(' '));
             if (!who.startsWith(GROUP) || numberIn(GROUPS, who.substring(GROUP.length())) != null) {
-                add("built in", line, "built in; change it in " + directory + "/*.conf", bounds);
+                add("built in", line, null, directory, bounds);
             }
         }
     }
 
-    private static void add(final String where, final String line, final String origin,
+    private static void add(final String where, final String line, final String origin, final Path directory,
         final Map<String, Bound> bounds) throws IOException {
         final String[] words = line.split("\\s+");
         if (words.length != WORDS) {
@@ -152,7 +166,8 @@ public final class UserLimits {
                 } catch (final IllegalArgumentException e) {
                     throw new IllegalArgumentException(where + ": " + limit.word() + " " + e.getMessage(), e);
                 }
-                bounds.put(key(limit, number(where, words[0])), new Bound(limit, value, origin));
+                bounds.put(key(limit, number(where, words[0])),
+                    new Bound(limit, value, origin, directory.resolve(FILE)));
                 return;
             }
         }
@@ -193,6 +208,37 @@ public final class UserLimits {
         return limit.word() + " " + who;
     }
 
+    /**
+     * The same, and a user has what members of {@link #REAL_TIME_GROUP} have, unless a line is about that user. Lines
+     * about groups and about all do not count: as for every user about whom there are lines.
+     *
+     * @param uid the user
+     * @return a copy; {@link #NONE} stays without limits
+     */
+    public UserLimits withRealTimeUser(final int uid) {
+        if (isEmpty()) {
+            return this;
+        }
+        final Map<String, Bound> more = new HashMap<>(bounds);
+        for (final Limit limit : Limit.values()) {
+            if (BUILT_IN.contains(GROUP + REAL_TIME_GROUP + " " + limit.word() + " " + Limit.UNLIMITED)) {
+                more.putIfAbsent(key(limit, Integer.toUnsignedString(uid)),
+                    new Bound(limit, Long.MAX_VALUE, null, directory.resolve(FILE)));
+            }
+        }
+        return new UserLimits(more, directory);
+    }
+
+    /**
+     * For a message: the highest priority of a user without groups, and where to change it.
+     *
+     * @param uid the user
+     */
+    public String describePriority(final int uid) {
+        return "priorities up to " + Math.min(Priority.MAX, of(Limit.PRIORITY, uid, List.of()).value()) + " (a line `"
+            + Integer.toUnsignedString(uid) + " priority N` in " + directory.resolve(FILES) + " changes that)";
+    }
+
     /** Whether there are any. */
     boolean isEmpty() {
         return bounds.isEmpty();
@@ -220,7 +266,7 @@ public final class UserLimits {
         if (best == null) {
             best = bounds.get(key(limit, EVERYBODY));
         }
-        return best != null ? best : new Bound(limit, without, "change it in " + directory + "/*.conf");
+        return best != null ? best : new Bound(limit, without, null, directory.resolve(FILE));
     }
 
     /** As above, without a limit where no line speaks of it. */

@@ -27,8 +27,10 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.CpuSet;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.NotifySocket;
+import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SystemCallException;
 import dev.gpuseg.ipc.platform.ThreadControl;
+import dev.gpuseg.ipc.platform.UserNames;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismDescription;
@@ -210,7 +212,10 @@ public final class RunCommand implements Callable<Integer> {
         return ExitCode.USAGE;
     }
 
-    private int run(final DaemonConfig config, final Endpoint metricsAt, final VirtualGpu gpu) {
+    private int run(final DaemonConfig asked, final Endpoint metricsAt, final VirtualGpu gpu) {
+        final Optional<SudoCaller> caller = SudoCaller.of(System.getenv(), ProcessStatus.uid(ProcessStatus.pid()),
+            UserNames::of, line -> spec.commandLine().getErr().println("gpuseg: " + line));
+        final DaemonConfig config = caller.map(user -> asked.withSite(asked.site().serving(user.uid()))).orElse(asked);
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
         FileAccess.umask(OWN_FILES);
@@ -239,6 +244,9 @@ public final class RunCommand implements Callable<Integer> {
         stopWithParent();
         out.println("gpuseg enforces with " + enforcement(MechanismCatalog.get(config.mechanism()), daemon.level(),
             mechanism.equals(MechanismCatalog.AUTO) && !virtualGpu ? ", chosen by --mechanism auto" : ""));
+        caller.ifPresent(user -> out.println("gpuseg serves user " + user.name() + ", who called sudo, with "
+            + config.site().limits().describePriority(user.uid())
+            + "; `sudo env -u SUDO_UID gpuseg run` serves the group of its socket only"));
         out.println("gpuseg daemon ready: pid " + ProcessHandle.current().pid() + ", dir "
             + config.directory().root() + ", policy " + config.policy().name() + ", mechanism " + config.mechanism()
             + MechanismHelp.caveat(config.mechanism()) + ", journal " + config.journal()

@@ -54,7 +54,7 @@ public final class SiteOptions {
         final UserLimits users = keys.limits(problems);
         final ObserverMode seen = keys.observer(problems);
         return problems.none() ? new SiteRules(proof, others, new Protection(Set.copyOf(keys.protect()), allEngines),
-            groups, keys.clientsPerUser(), keys.tasksPerUser(), users, seen) : null;
+            groups, keys.clientsPerUser(), keys.tasksPerUser(), users, seen, -1) : null;
     }
 
     private AdmissionSettings admission(final SettingKeys keys, final OptionProblems problems) {

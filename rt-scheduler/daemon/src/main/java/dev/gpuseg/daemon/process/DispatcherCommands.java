@@ -175,7 +175,7 @@ final class DispatcherCommands implements DispatcherProxy {
         }
         if (!"status".equals(command) && !mayChange(peer)) {   // "live" shows all users
             refuse(correlation, EPERM, "command \"" + command + "\": uid " + peer.uid()
-                + " may only ask for the status; use the daemon's user or root");
+                + " may only ask for the status; run it with sudo, or as the daemon's user");
             return;
         }
         if (!"status".equals(command) && group.isRuled()) {

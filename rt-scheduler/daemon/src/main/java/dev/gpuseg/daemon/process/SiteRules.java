@@ -20,9 +20,11 @@ import java.util.Objects;
  * @param tasksPerUser   most open tasks of one uid, 1..8192
  * @param limits         what users may ask for
  * @param observer       whether processes are seen by BPF
+ * @param servedUser     uid who may use the daemon besides members of the group of its socket, -1 = none
  */
 public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protection protection, LiveRules groups,
-    int clientsPerUser, int tasksPerUser, UserLimits limits, ObserverMode observer) {
+    int clientsPerUser, int tasksPerUser, UserLimits limits, ObserverMode observer,
+    int servedUser) {
     /** Usual quota of clients. */
     public static final int CLIENTS_PER_USER = 64;
     /** Usual quota of tasks. */
@@ -30,7 +32,7 @@ public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protec
     /** No admission test, unregistered processes are best effort, display servers are protected, usual quotas. */
     public static final SiteRules DEFAULTS = new SiteRules(AdmissionSettings.OFF, Unmanaged.BEST_EFFORT,
         Protection.DEFAULTS, LiveRules.NONE, CLIENTS_PER_USER, TASKS_PER_USER,
-        UserLimits.NONE, ObserverMode.OFF);
+        UserLimits.NONE, ObserverMode.OFF, -1);
 
     /** Nothing may be missing. */
     public SiteRules {
@@ -49,7 +51,8 @@ public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protec
      * @return a copy
      */
     public SiteRules withAdmission(final AdmissionSettings other) {
-        return new SiteRules(other, unmanaged, protection, groups, clientsPerUser, tasksPerUser, limits, observer);
+        return new SiteRules(other, unmanaged, protection, groups, clientsPerUser, tasksPerUser, limits, observer,
+            servedUser);
     }
 
     /**
@@ -59,6 +62,19 @@ public record SiteRules(AdmissionSettings admission, Unmanaged unmanaged, Protec
      * @return a copy
      */
     public SiteRules withObserver(final ObserverMode other) {
-        return new SiteRules(admission, unmanaged, protection, groups, clientsPerUser, tasksPerUser, limits, other);
+        return new SiteRules(admission, unmanaged, protection, groups, clientsPerUser, tasksPerUser, limits, other,
+            servedUser);
+    }
+
+    /**
+     * The same, and one user may connect and has the limits of the group for real time, unless a line is about that
+     * user.
+     *
+     * @param uid the user
+     * @return a copy
+     */
+    public SiteRules serving(final int uid) {
+        return new SiteRules(admission, unmanaged, protection, groups, clientsPerUser, tasksPerUser,
+            limits.withRealTimeUser(uid), observer, uid);
     }
 }

@@ -45,8 +45,8 @@ final class ConductorRig implements DispatcherProxy, AutoCloseable {
         final Set<TaskNeed> needs) {
         directory.create();
         conductor = new ConductorAgent(new ConductorConfig(directory, 42, 2, needs,
-            ClientQueue.BYTES_MIN, clientsPerUser, tasksPerUser, UserLimits.NONE, pid -> AskingGroup.FREE), admission,
-            this, housekeeping);
+            ClientQueue.BYTES_MIN, clientsPerUser, tasksPerUser, UserLimits.NONE, -1, pid -> AskingGroup.FREE),
+            admission, this, housekeeping);
         conductorThread = start(conductor);
         housekeepingThread = start(housekeeping);
     }

@@ -18,6 +18,7 @@ import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -37,6 +38,7 @@ class RegistrationSocketTest {
     private static final int LOOKS_MAX = 3_000;
     private static final int SIZE = 64;
     private static final int CONNECTIONS_PER_USER = 4;
+    private static final int SERVED = 65_531;
 
     private final class Fake implements RegistrationSocket.Peers {
         @Override
@@ -84,11 +86,11 @@ class RegistrationSocketTest {
     private RegistrationSocket socket;
 
     private void listen() {
-        listen(peer -> null);
+        listen(peer -> null, -1);
     }
 
-    private void listen(final Function<PeerProcess, Object> owners) {
-        socket = new RegistrationSocket(directory.resolve("gpuseg.sock"), epoll, LISTENER, id -> LISTENER + id,
+    private void listen(final Function<PeerProcess, Object> owners, final int user) {
+        socket = new RegistrationSocket(directory.resolve("gpuseg.sock"), user, epoll, LISTENER, id -> LISTENER + id,
             CONNECTIONS_PER_USER, owners, new Fake());
     }
 
@@ -293,6 +295,21 @@ class RegistrationSocketTest {
     }
 
     @Test
+    void shouldOpenTheSocketToOneUserBesidesItsGroupAndToNoOther() throws IOException {
+        assumeTrue(ProcessStatus.effectiveUid() == 0, "to give files to others needs root");
+        listen();
+        final Path path = directory.resolve("gpuseg.sock");
+        final Object group = Files.getAttribute(path, "unix:gid");
+        assertEquals(0, Files.getAttribute(path, "unix:uid"));
+        socket.stopListening();
+        socket.close();
+        listen(peer -> null, SERVED);
+        assertEquals(SERVED, Files.getAttribute(path, "unix:uid"));
+        assertEquals(group, Files.getAttribute(path, "unix:gid"));
+        assertEquals("rw-rw----", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
+    }
+
+    @Test
     void shouldSayWhoIsAtTheOtherEnd() {
         listen();
         connect();
@@ -301,7 +318,7 @@ class RegistrationSocketTest {
 
     @Test
     void shouldBoundTheConnectionsOfAnOwnerAndCountThemDown() {
-        listen(peer -> "/pod/**");
+        listen(peer -> "/pod/**", -1);
         for (int i = 0; i < CONNECTIONS_PER_USER + 1; i++) {
             connect();
         }

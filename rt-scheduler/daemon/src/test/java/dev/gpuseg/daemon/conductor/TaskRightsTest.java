@@ -120,8 +120,10 @@ class TaskRightsTest {
     void shouldRefuseMembersAPriorityAbove49AndSayWhereThatIsChanged() throws IOException {
         final TaskRights rights = new TaskRights(UserLimits.builtIn(), OWN, pid -> AskingGroup.FREE);
         refused(rights.judge(task(50, 100, 10), MEMBER, 0), "priority is 50", "limit priority of user 1001 is 49",
-            "/etc/gpuseg/limits.d/*.conf");
-        refused(rights.judge(task(10, 99, 100, 10, OverrunAction.DEMOTE), MEMBER, 0), "priority is 99");
+            "write `1001 priority 50` into /etc/gpuseg/limits.d/site.conf, restart the daemon");
+        refused(rights.judge(task(10, 99, 100, 10, OverrunAction.DEMOTE), MEMBER, 0), "`1001 priority 99`");
+        refused(rights.judge(task(40, 0, 350), MEMBER, 0), "`1001 budget 350ms`");
+        refused(rights.judge(task(40, 100, 51), MEMBER, 0), "`1001 share 51%`");
         assertNull(rights.judge(task(49, 100, 10), MEMBER, 0).refusal());
         refused(rights("@7 priority 60").judge(task(61, 0, 10), client(ALICE, ROBOT), 0), "50-site.conf:1");
     }

@@ -78,7 +78,48 @@ class UserLimitsTest {
         final UserLimits.Bound changed = limits("* priority 80").of(Limit.PRIORITY, ALICE, NO_GROUPS);
         assertEquals(80, changed.value());
         assertEquals("limit priority of user 1001 is 80 (change " + directory.resolve("50-site.conf") + ":1)",
-            changed.describe(ALICE));
+            changed.describe(ALICE, 90));
+    }
+
+    @Test
+    void shouldNameTheLineThatHelpsWhereThereIsNone() throws IOException {
+        final UserLimits limits = limits("");
+        final String ending = "` into " + directory.resolve("site.conf") + ", restart the daemon)";
+        assertEquals("limit priority of user 1001 is 49 (write `1001 priority 70" + ending,
+            limits.of(Limit.PRIORITY, ALICE, NO_GROUPS).describe(ALICE, 70));
+        assertEquals("limit budget of user 1001 is 200ms (write `1001 budget 350ms" + ending,
+            limits.of(Limit.BUDGET, ALICE, NO_GROUPS).describe(ALICE, 350 * MS));
+        assertEquals("limit share of user 1001 is 50% (write `1001 share unlimited" + ending,
+            limits.of(Limit.SHARE, ALICE, NO_GROUPS).describe(ALICE, 101));
+        assertEquals("limit clients of user 1001 is 64 (write `1001 clients 65" + ending,
+            limits.of(Limit.CLIENTS, ALICE, NO_GROUPS, 64).describe(ALICE, 65));
+        Files.writeString(directory.resolve("site.conf"), "1001 priority 70\n1001 share unlimited\n");
+        assertEquals(70, UserLimits.read(directory).of(Limit.PRIORITY, ALICE, NO_GROUPS).value());
+    }
+
+    @Test
+    void shouldGiveTheUserWhoIsServedTheLimitsOfTheRealTimeGroupAndNoOther() throws IOException {
+        for (final UserLimits before : List.of(UserLimits.builtIn(), limits("@7 priority 30\n* budget 20ms\n"))) {
+            final UserLimits serving = before.withRealTimeUser(ALICE);
+            for (final Limit limit : List.of(Limit.PRIORITY, Limit.BUDGET, Limit.SHARE, Limit.RECORDS,
+                Limit.HINT_LEAD)) {
+                assertTrue(serving.of(limit, ALICE, List.of(7)).isUnlimited(), limit.word());
+                assertEquals(before.of(limit, BOB, List.of(7)), serving.of(limit, BOB, List.of(7)));
+            }
+            assertEquals(64, serving.of(Limit.CLIENTS, ALICE, NO_GROUPS, 64).value());
+            assertTrue(serving.describePriority(ALICE).startsWith("priorities up to 99 (a line `1001 priority N` in "),
+                serving.describePriority(ALICE));
+        }
+        assertTrue(UserLimits.NONE.withRealTimeUser(ALICE).isEmpty());
+    }
+
+    @Test
+    void shouldLetALineAboutTheUserWhoIsServedCount() throws IOException {
+        final UserLimits serving = limits("1001 priority 60\n1001 budget 30ms\n").withRealTimeUser(ALICE);
+        assertEquals(60, serving.of(Limit.PRIORITY, ALICE, NO_GROUPS).value());
+        assertEquals(30 * MS, serving.of(Limit.BUDGET, ALICE, NO_GROUPS).value());
+        assertTrue(serving.of(Limit.SHARE, ALICE, NO_GROUPS).isUnlimited());
+        assertTrue(serving.describePriority(ALICE).startsWith("priorities up to 60 "));
     }
 
     @Test

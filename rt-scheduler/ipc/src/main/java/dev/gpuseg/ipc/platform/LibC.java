@@ -5,6 +5,7 @@ import com.sun.jna.FunctionMapper;
 import com.sun.jna.Library;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
+import com.sun.jna.Pointer;
 import java.util.Locale;
 import java.util.Map;
 
@@ -101,6 +102,8 @@ final class LibC {
     static native int geteuid();
 
     static native int getegid();
+
+    static native Pointer getpwuid(int uid);
 
     static native int statfs(String path, long buffer);
 
