@@ -13,6 +13,7 @@
 
 #include "directory.h"
 #include "gpuseg.h"
+#include "refusal.h"
 #include "settings.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
@@ -195,7 +196,7 @@ static void check_cap(const char *text)
 /* ---- the daemon ---- */
 
 /* A connection to the daemon's socket; -1: there is none, and *reason says why. */
-static int daemon_socket(char reason[256])
+static int daemon_socket(char reason[REFUSAL_BYTES])
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval limit = {.tv_sec = 5};
@@ -207,7 +208,7 @@ static int daemon_socket(char reason[256])
 	if (gpuseg_runtime_dir(dir, sizeof(dir)) < 0 ||
 	    (size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, GPUSEG_SOCKET_NAME) >=
 		    sizeof(address.sun_path)) {
-		snprintf(reason, 256, "the path of the runtime directory is too long");
+		snprintf(reason, REFUSAL_BYTES, "the path of the runtime directory is too long");
 		return -1;
 	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -224,12 +225,12 @@ static int daemon_socket(char reason[256])
 		close(fd);
 	}
 	if (errno == EACCES)
-		snprintf(reason, 256, "no permission for %.150s: add the user to the group that owns it",
-			 address.sun_path);
+		say_no_permission(reason, address.sun_path);
 	else if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
-		snprintf(reason, 256, "no daemon at %.150s; start one with `gpuseg run`", address.sun_path);
+		say_no_daemon(reason, address.sun_path, dir, chosen, secure_getenv("XDG_RUNTIME_DIR"),
+			      "; start one with `gpuseg run`");
 	else
-		snprintf(reason, 256, "%.150s: %s", address.sun_path, strerror(errno));
+		snprintf(reason, REFUSAL_BYTES, "%.150s: %s", address.sun_path, strerror(errno));
 	return -1;
 }
 
@@ -509,7 +510,7 @@ static struct request read_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	char library[PATH_MAX], reason[256] = "";
+	char library[PATH_MAX], reason[REFUSAL_BYTES] = "";
 	const struct request r = read_options(argc, argv);
 	const char *other = getenv(INJECTION), *calls = getenv(CALLS);
 	bool wrappers;

@@ -13,6 +13,7 @@
 
 #include "directory.h"
 #include "internal.h"
+#include "refusal.h"
 #include "registration.h"
 #include "say.h"
 
@@ -180,6 +181,7 @@ static void set_socket_timeout(int fd, int64_t ns)
 static int open_socket(struct gpuseg_client *client, const char *dir, bool named)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char text[REFUSAL_BYTES];
 	int n, ret;
 
 	n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, GPUSEG_SOCKET_NAME);
@@ -209,12 +211,15 @@ static int open_socket(struct gpuseg_client *client, const char *dir, bool named
 				 "no daemon of root or this user listens at %s; name its directory with "
 				 "GPUSEG_DIR if it is to be trusted",
 				 address.sun_path);
-	if (ret == -ENOENT || ret == -ECONNREFUSED || ret == -ENOTDIR)
-		return fail_with(NULL, -ENOTCONN, "no daemon at %s: start `gpuseg run`, or set GPUSEG_UNMANAGED=1",
-				 address.sun_path);
-	if (ret == -EACCES)
-		return fail_with(NULL, ret, "no permission for %s: add the user to the group that owns it",
-				 address.sun_path);
+	if (ret == -ENOENT || ret == -ECONNREFUSED || ret == -ENOTDIR) {
+		say_no_daemon(text, address.sun_path, dir, secure_getenv("GPUSEG_DIR"),
+			      secure_getenv("XDG_RUNTIME_DIR"), ": start `gpuseg run`, or set GPUSEG_UNMANAGED=1");
+		return fail_with(NULL, -ENOTCONN, "%s", text);
+	}
+	if (ret == -EACCES) {
+		say_no_permission(text, address.sun_path);
+		return fail_with(NULL, ret, "%s", text);
+	}
 	if (ret == -EAGAIN)
 		ret = -ETIMEDOUT;
 	return fail_with(NULL, ret, "connect to %s: %s", address.sun_path, strerror(-ret));

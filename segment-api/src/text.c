@@ -123,7 +123,7 @@ const char *gpuseg_strerror(int result)
 	case ENOTSUP:
 		return "launches of this process are not followed: start it by `gpuseg exec`";
 	case EACCES:
-		return "permission denied: add the user to the group of the daemon's socket";
+		return "permission denied: gpuseg_last_message() names the command that helps";
 	default:
 		return strerror(code);
 	}

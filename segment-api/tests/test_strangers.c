@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_strangers.c - a directory, a socket and a session that somebody else has made are not the daemon's. */
+/*
+ * test_strangers.c - a directory, a socket and a session that somebody else has made are not the daemon's; and what
+ * helps a user whom the daemon does not serve.
+ */
 #include <errno.h>
+#include <grp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +14,7 @@
 #include "check.h"
 #include "fixture.h"
 #include "gpuseg.h"
+#include "refusal.h"
 
 enum { USER = 65532, STRANGER = 65531 };
 
@@ -70,6 +75,95 @@ TEST(should_not_believe_a_socket_of_another_user)
 	check_is_not_believed(USER, "no daemon of root or this user listens at");
 }
 
+/* What USER is told by a connect that ends with `result`. */
+static const char *told(const char *dir, int result)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	gpuseg_client *client = NULL;
+
+	attr.dir = dir;
+	CHECK_EQ(setgroups(0, NULL), 0);
+	CHECK_EQ(setegid(USER), 0);
+	CHECK_EQ(seteuid(USER), 0);
+	CHECK_EQ(gpuseg_connect(&attr, &client), result);
+	CHECK_EQ(seteuid(0), 0);
+	CHECK_EQ(setegid(0), 0);
+	return gpuseg_last_message(NULL);
+}
+
+TEST(should_name_the_command_by_which_a_user_gets_the_right_to_connect)
+{
+	const struct group *daemon = getgrnam("daemon");
+	char base[64], dir[80], path[200], expected[400];
+	const int listener = strangers_socket(base, 0);
+
+	if (!daemon)
+		SKIP("this machine has no group daemon");
+	snprintf(dir, sizeof(dir), "%s/gpuseg", base);
+	snprintf(path, sizeof(path), "%s/%s", dir, GPUSEG_SOCKET_NAME);
+	CHECK_EQ(chmod(path, 0660), 0);
+	CHECK_EQ(chown(path, 0, daemon->gr_gid), 0);
+	snprintf(expected, sizeof(expected), "no permission for %s: `sudo usermod -aG daemon %d`, then log in again",
+		 path, USER);
+	CHECK_CONTAINS(told(dir, -EACCES), expected);
+	CHECK_EQ(chown(path, 0, 4711), 0);
+	CHECK_CONTAINS(told(dir, -EACCES), "`sudo usermod -aG 4711 65532`");
+	CHECK_EQ(chown(path, 0, 0), 0);
+	snprintf(expected, sizeof(expected),
+		 "no permission for %s: `sudo groupadd -rf gpuseg && sudo usermod -aG gpuseg %d`, restart the "
+		 "daemon, log in again",
+		 path, USER);
+	CHECK_CONTAINS(told(dir, -EACCES), expected);
+	CHECK_EQ(chown(path, 0, NO_GROUP_HERE), 0);
+	CHECK_CONTAINS(told(dir, -EACCES), "none of this container");
+	CHECK_EQ(chmod(dir, 0700), 0);
+	CHECK_CONTAINS(told(dir, -EACCES), "its directory is closed to user 65532");
+	close(listener);
+	fixture_remove(base);
+}
+
+#define CHECK_NAME(id, expected) CHECK_EQ(strcmp(name_of(path, id, name), expected), 0)
+
+TEST(should_tell_a_name_from_the_lines_of_a_file)
+{
+	char path[] = "/tmp/gpuseg-names-XXXXXX", name[USER_BYTES];
+	const int fd = mkstemp(path);
+	FILE *lines = fdopen(fd, "w");
+
+	CHECK(lines != NULL);
+	fprintf(lines, "# 7:7:8:\nempty::70:\nno:number:x:7:\nshort:7\n");
+	fprintf(lines, "many:x:71:");
+	for (int i = 0; i < 200; i++)
+		fprintf(lines, "a:x:7:"); /* members of a line that is longer than a piece */
+	fprintf(lines, "\nright:x:7:\nlater:x:7:\nlast:x:72:");
+	CHECK_EQ(fclose(lines), 0);
+	CHECK_NAME(7, "right");
+	CHECK_NAME(70, "empty");
+	CHECK_NAME(71, "many");
+	CHECK_NAME(72, "last");
+	CHECK_NAME(73, "73");
+	CHECK_EQ(unlink(path), 0);
+	CHECK_NAME(7, "7");
+}
+
+TEST(should_tell_a_variable_that_is_left_over_from_a_daemon_that_does_not_run)
+{
+	char base[64], dir[80], expected[400];
+	const int listener = strangers_socket(base, 0);
+
+	setenv("GPUSEG_DIR", base, 1);
+	snprintf(dir, sizeof(dir), "%s/gpuseg", base);
+	snprintf(expected, sizeof(expected),
+		 "no daemon at %s/%s, which GPUSEG_DIR names; one of root is in %s: `unset GPUSEG_DIR`", base,
+		 GPUSEG_SOCKET_NAME, dir);
+	CHECK_CONTAINS(told(NULL, -ENOTCONN), expected);
+	CHECK(strstr(told("/nonexistent", -ENOTCONN), "unset") == NULL); /* the program says where */
+	CHECK_EQ(chown(dir, STRANGER, STRANGER), 0);
+	CHECK_CONTAINS(told(NULL, -ENOTCONN), "start `gpuseg run`");
+	close(listener);
+	fixture_remove(base);
+}
+
 /* SIGBUS awaits whoever maps a file that its maker can cut off. */
 TEST(should_refuse_a_session_that_can_be_made_shorter)
 {
@@ -91,5 +185,8 @@ static const struct check_case cases[] = {
 	CASE(should_not_believe_a_directory_of_another_user),
 	CASE(should_not_believe_a_socket_of_another_user),
 	CASE(should_refuse_a_session_that_can_be_made_shorter),
+	CASE(should_name_the_command_by_which_a_user_gets_the_right_to_connect),
+	CASE(should_tell_a_name_from_the_lines_of_a_file),
+	CASE(should_tell_a_variable_that_is_left_over_from_a_daemon_that_does_not_run),
 };
 CHECK_MAIN(cases)
