@@ -145,6 +145,17 @@ static int connect_to(const char *directory)
 	return -1;
 }
 
+/* GPUSEG_DIR may be left over from another daemon: Java says so where one is found without it. */
+static void explain_variable(const char *directory, const char *chosen)
+{
+	char other[GPUSEG_PATH_BYTES];
+	const int n = runtime_directory(other, sizeof(other), NULL, getenv("XDG_RUNTIME_DIR"), GPUSEG_SOCKET_NAME);
+
+	if (!chosen && is_named && n > 0 && (size_t)n < sizeof(other) && strcmp(other, directory) != 0 &&
+	    has_socket(other, GPUSEG_SOCKET_NAME))
+		not_mine();
+}
+
 static void send_request(int fd, struct request *r)
 {
 	char packet[sizeof(struct gpuseg_msg_admin) + REQUEST_BYTES];
@@ -317,6 +328,7 @@ static int status(int argc, char **argv)
 	directory_of(directory, sizeof(directory), chosen);
 	fd = connect_to(directory);
 	if (fd < 0) {
+		explain_variable(directory, chosen);
 		if (json)
 			puts("{\"running\":false}");
 		else
@@ -468,6 +480,7 @@ static int set(int argc, char **argv)
 	directory_of(directory, sizeof(directory), chosen);
 	fd = connect_to(directory);
 	if (fd < 0) {
+		explain_variable(directory, chosen);
 		fprintf(stderr,
 			"gpuseg: no daemon answers in %s; start one with `gpuseg run`, or name its directory with "
 			"--dir\n",

@@ -107,6 +107,38 @@ public final class RuntimeDirectory {
         return own;
     }
 
+    /**
+     * Where a daemon is that a client of this user would find if {@code $GPUSEG_DIR} did not name this directory. The
+     * variable often outlives the daemon for which it was set.
+     *
+     * @return null if the variable does not name this directory, or no daemon is there either
+     */
+    public RuntimeDirectory withoutVariable() {
+        return withoutVariable(System.getenv(), ProcessStatus.effectiveUid(), INSTALLED, OF_ROOT);
+    }
+
+    RuntimeDirectory withoutVariable(final Map<String, String> environment, final int uid, final Path installed,
+        final Path ofRoot) {
+        final String variable = environment.getOrDefault("GPUSEG_DIR", "");
+        if (variable.isEmpty() || !root.equals(Path.of(variable).toAbsolutePath().normalize())) {
+            return null;
+        }
+        final Map<String, String> unset = new HashMap<>(environment);
+        unset.remove("GPUSEG_DIR");
+        final RuntimeDirectory other;
+        try {
+            other = find(null, unset, uid, installed, ofRoot);
+        } catch (final IllegalArgumentException e) {
+            return null; // a stranger's
+        }
+        return other.root.equals(root) || !Files.exists(other.socket()) ? null : other;
+    }
+
+    /** Whether this directory is root's. */
+    public boolean isOfRoot() {
+        return belongsTo(root, 0);
+    }
+
     /** Every user can create names in /dev/shm: only what root owns there speaks for root. */
     private static boolean belongsTo(final Path directory, final int uid) {
         try {

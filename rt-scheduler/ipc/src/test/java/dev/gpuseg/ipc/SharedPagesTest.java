@@ -4,6 +4,7 @@ package dev.gpuseg.ipc;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -118,6 +119,34 @@ class SharedPagesTest {
         assertTrue(found.mayServe(0) && found.mayServe(uid));
         assertFalse(found.mayServe(STRANGER));
         assertTrue(RuntimeDirectory.resolve(directory.toString()).mayServe(STRANGER));
+    }
+
+    @Test
+    void shouldTellAVariableThatIsLeftOverFromADaemonThatDoesNotRun() throws IOException {
+        final int uid = ProcessStatus.effectiveUid();
+        final Path left = directory.resolve("left");
+        final Path roots = directory.resolve("roots");
+        final Path own = Files.createDirectories(directory.resolve("gpuseg"));
+        final Map<String, String> user = Map.of("XDG_RUNTIME_DIR", directory.toString(), "GPUSEG_DIR",
+            directory + "/./left");
+        final RuntimeDirectory named = RuntimeDirectory.resolve(left.toString());
+        final Path none = directory.resolve("none");
+        final int other = uid == 0 ? 7 : uid;
+        FileAccess.chown(own, uid == 0 ? other : -1, -1);
+        assertNull(named.withoutVariable(user, other, none, roots), "no daemon is there either");
+        Files.createFile(own.resolve("gpuseg.sock"));
+        assertEquals(own, named.withoutVariable(user, other, none, roots).root());
+        assertNull(named.withoutVariable(Map.of("XDG_RUNTIME_DIR", directory.toString()), other, none, roots));
+        assertNull(RuntimeDirectory.resolve(own.toString()).withoutVariable(user, other, none, roots), "--dir said so");
+        assertNull(RuntimeDirectory.resolve(own.toString()).withoutVariable(Map.of("XDG_RUNTIME_DIR",
+            directory.toString(), "GPUSEG_DIR", own.toString()), other, none, roots), "it would be found there, too");
+        if (uid == 0) {
+            FileAccess.chown(own, STRANGER, STRANGER);
+            assertNull(named.withoutVariable(user, other, none, roots), "a stranger's");
+            Files.createFile(Files.createDirectories(roots).resolve("gpuseg.sock"));
+            assertEquals(roots, named.withoutVariable(user, other, none, roots).root());
+            assertTrue(named.withoutVariable(user, other, none, roots).isOfRoot());
+        }
     }
 
     private Path find(final String override, final Map<String, String> environment, final int uid, final Path roots) {

@@ -44,6 +44,22 @@ public final class AdminClient {
         }
     }
 
+    /** A daemon runs, and this user may not ask it. */
+    public static final class NotServedException extends IllegalStateException {
+        private static final long serialVersionUID = 1L;
+        private final String remedy;
+
+        NotServedException(final String what, final String remedy, final Throwable cause) {
+            super(what + ": " + remedy, cause);
+            this.remedy = remedy;
+        }
+
+        /** What to do; a part of the message. */
+        public String remedy() {
+            return remedy;
+        }
+    }
+
     private AdminClient() {
     }
 
@@ -59,6 +75,7 @@ public final class AdminClient {
      * @param request   the command
      * @return the answer
      * @throws NoDaemonException       if none runs there
+     * @throws NotServedException      if this user may not ask it
      * @throws InvalidRequestException if it cannot make sense of the request
      * @throws IllegalStateException   if it refused, with its reason
      */
@@ -67,8 +84,7 @@ public final class AdminClient {
         try {
             socket = SeqPacketSocket.connect(directory.socket(), TIMEOUT_MS);
         } catch (final SystemCallException e) {
-            throw new NoDaemonException("no daemon answers in " + directory.root() + " (" + e.getMessage()
-                + "); start one with `gpuseg run`, or name its directory with --dir", e);
+            throw NoAnswer.of(directory, e);
         }
         try (socket) {
             if (!directory.mayServe(socket.peerCredentials().uid())) {

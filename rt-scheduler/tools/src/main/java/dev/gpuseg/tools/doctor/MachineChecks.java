@@ -112,6 +112,8 @@ public final class MachineChecks {
             add("daemon", Verdict.OK, "runs as pid " + pid + " in " + where.root(), "");
         } catch (final AdminClient.NoDaemonException e) {
             add("daemon", Verdict.OK, "none runs in " + where.root(), "");
+        } catch (final AdminClient.NotServedException e) {
+            add("daemon", Verdict.ADVICE, "runs in " + where.root() + ", and this user may not ask it", e.remedy());
         } catch (final IllegalStateException e) {
             add("daemon", Verdict.ADVICE, e.getMessage(), "stop it and start it again");
         }

@@ -16,6 +16,8 @@ import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.PlainText;
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.ipc.platform.UserNames;
+import dev.gpuseg.tools.cli.Gpuseg;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.StringOutput;
@@ -52,6 +54,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 @Tag("long")
 class SecuritySystemTest {
     private static final int DAEMON = 65_533;
+    /** A user who is there on every machine: what SUDO_UID names must be one. */
+    private static final int SERVED = 1;
     private static final int ALICE = 65_531;
     private static final int BOB = 65_532;
     private static final int CAROL = 65_530;
@@ -84,10 +88,7 @@ class SecuritySystemTest {
     /** A daemon of an ordinary user with these capabilities and no way to get others. */
     private Child daemonWith(final String capabilities, final String... options) throws Exception {
         final Path parts = readable(Files.createDirectories(rig.file("parts")));
-        final List<String> classPath = new ArrayList<>();
-        for (final String part : System.getProperty("java.class.path").split(File.pathSeparator)) {
-            classPath.add(copy(Path.of(part), parts.resolve(classPath.size() + "-" + Path.of(part).getFileName())));
-        }
+        final List<String> classPath = classPath(parts);
         final Path programs = Files.createDirectories(parts.resolve("rt-scheduler/native/build"));
         for (Path above = programs; !above.equals(parts); above = above.getParent()) {
             readable(above);
@@ -109,6 +110,34 @@ class SecuritySystemTest {
         }
         command.add(command.indexOf("-cp"), "-Djava.io.tmpdir=" + rig.file(""));
         return rig.start("daemon", command);
+    }
+
+    /** The class path of this test, where every user can read it. */
+    private static List<String> classPath(final Path parts) throws IOException {
+        final List<String> classPath = new ArrayList<>();
+        for (final String part : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            classPath.add(copy(Path.of(part), parts.resolve(classPath.size() + "-" + Path.of(part).getFileName())));
+        }
+        return classPath;
+    }
+
+    /** A user who is in no other group. */
+    private static List<String> as(final int uid, final List<String> command) {
+        final List<String> all = new ArrayList<>(List.of("setpriv", "--reuid=" + uid, "--regid=" + uid,
+            "--clear-groups", "--inh-caps=-all"));
+        all.addAll(command);
+        return all;
+    }
+
+    /** {@code gpuseg status} as a user types it who is in no other group. */
+    private Child status(final int uid, final List<String> classPath) throws IOException {
+        final List<String> command = JavaCommand.of(Gpuseg.class, List.of("status", "--dir",
+            rig.directory().root().toString()));
+        command.set(command.indexOf("-cp") + 1, String.join(File.pathSeparator, classPath));
+        final Path temporary = Files.createDirectories(rig.file("tmp-" + uid));
+        FileAccess.chown(temporary, uid, uid);
+        command.add(command.indexOf("-cp"), "-Djava.io.tmpdir=" + temporary);
+        return rig.start("status-" + uid, as(uid, command));
     }
 
     /** For all users, whatever umask an earlier test, or a daemon in this process, has left. */
@@ -236,6 +265,47 @@ class SecuritySystemTest {
         final Child stranger = rig.start("stranger", command);
         assertTrue(stranger.await("open x", 20).startsWith("open x -" + EACCES), stranger.said());
         assertTrue(stranger.await("admin", 20).startsWith("admin -" + EACCES), stranger.said());
+    }
+
+    @Test
+    void shouldServeTheUserWhoCalledSudoAndTellOthersWhatHelps() throws Exception {
+        final String name = UserNames.of(SERVED).orElse(null);
+        assumeTrue(name != null, "this machine has no user " + SERVED);
+        rig.gpu();
+        final List<String> command = new ArrayList<>(List.of("env", "SUDO_UID=" + SERVED, "SUDO_GID=" + BOB));
+        command.addAll(JavaCommand.daemon("--dir", rig.directory().root().toString(), "--mechanism", "sim"));
+        command.addAll(rig.settings());
+        final Child daemon = rig.start("daemon", command);
+        final String serves = daemon.await("gpuseg serves", 60);
+        assertTrue(serves.contains("serves user " + name + ", who called sudo, with priorities up to 99 (a line `"
+            + SERVED + " priority N` in ") && serves.contains("env -u SUDO_UID"), serves);
+        daemon.await("gpuseg daemon ready", 60);
+        final Child caller = rig.start("caller", as(SERVED, TaskClient.command(rig,
+            TaskClient.open("camera", 70, 100, 100, 0), TaskClient.open("highest", 99, 0, 0, 0),
+            "segments:camera:5:100", "pause")));
+        assertEquals("open camera 0", caller.await("open camera", 20).strip());
+        assertEquals("open highest 0", caller.await("open highest", 20).strip());
+        assertEquals("segments 0", caller.await("segments", 20).strip());
+        // SUDO_GID gives no right: others are in that group
+        final Child bob = rig.start("bob", as(BOB, TaskClient.command(rig, TaskClient.open("x", 0, 0, 0, 0))));
+        final String refused = bob.await("open x", 20);
+        assertTrue(refused.startsWith("open x -" + EACCES) && refused.contains("`sudo ")
+            && refused.contains("usermod -aG ") && refused.contains("log in again"), refused);
+        final Child alice = client("alice", ALICE, TaskClient.open("y", 70, 100, 100, 10));
+        final String limited = alice.await("open y", 20);
+        assertTrue(limited.startsWith("open y -" + EPERM) && limited.contains("write `" + ALICE + " priority 70` into "
+            + "/etc/gpuseg/limits.d/site.conf, restart the daemon"), limited);
+
+        final List<String> classPath = classPath(readable(Files.createDirectories(rig.file("parts"))));
+        final Child own = status(SERVED, classPath);
+        assertTrue(own.await("camera", 60).contains("camera"), own.said());
+        assertEquals(ExitCode.OK, own.awaitExit(60));
+        final Child others = status(BOB, classPath);
+        assertEquals(ExitCode.FAILURE, others.awaitExit(60), others::said);
+        assertTrue(others.said().contains("a daemon runs in " + rig.directory().root() + " (pid " + daemon.pid()
+            + "), and serves root, user " + name) && others.said().contains("usermod -aG ")
+            && !others.said().contains("start one"), others.said());
+        assertEquals(1, rig.counter("conductor_limits_refused"));
     }
 
     @Test
