@@ -3,14 +3,21 @@ package dev.gpuseg.daemon.conductor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.platform.Epoll;
+import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.Packet;
+import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SeqPacketSocket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -19,6 +26,8 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class AskProgramTest {
     private static final int LIMIT_MS = 30_000;
+    private static final int STRANGER = 65_531;
+    private static final int NOT_MINE = 125;
 
     @TempDir
     private Path directory;
@@ -49,6 +58,46 @@ class AskProgramTest {
     void shouldShowAnAnswerAsTextWhateverATerminalWouldMakeOfIt() throws Exception {
         assertEquals("?]0;owned? ?[31mred ??2J ???txt.exe\n",
             shown("\u001b]0;owned\u0007 \u001b[31mred \u009b2J \u202etxt.exe\n"));
+    }
+
+    /** As an ordinary user, who has XDG_RUNTIME_DIR; GPUSEG_DIR names a directory without a daemon. */
+    private int statusWithVariable(final String... options) throws Exception {
+        final Path program = directory.resolve("ask");
+        if (!Files.exists(program)) {
+            Files.copy(NativePrograms.named("gpuseg-ask"), program);
+            FileAccess.chmod(program, 0755);
+            FileAccess.chmod(directory, 0755);
+        }
+        final List<String> command = new ArrayList<>();
+        if (ProcessStatus.effectiveUid() == 0) {
+            command.addAll(List.of("setpriv", "--reuid=" + STRANGER, "--regid=" + STRANGER, "--clear-groups"));
+        }
+        command.addAll(List.of(program.toString(), "status"));
+        command.addAll(List.of(options));
+        final ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.environment().put("GPUSEG_DIR", directory.resolve("left").toString());
+        builder.environment().put("XDG_RUNTIME_DIR", directory.toString());
+        final Process asks = builder.start();
+        asks.getInputStream().readAllBytes();
+        return asks.waitFor();
+    }
+
+    @Test
+    void shouldLeaveItToJavaToSayThatAVariableIsLeftOver() throws Exception {
+        assumeTrue(!Files.exists(Path.of(Abi.INSTALLED_DIR)), "gpuseg is installed: its directory precedes others");
+        assumeTrue(ProcessStatus.effectiveUid() != 0 || Files.isExecutable(Path.of("/usr/bin/setpriv")),
+            "setpriv (package util-linux) is missing");
+        final Path own = Files.createDirectory(directory.resolve("gpuseg"));
+        FileAccess.chmod(own, 0755);
+        final String named = directory.resolve("left").toString();
+        if (!Files.exists(Path.of("/dev/shm/gpuseg", Abi.SOCKET_NAME))) {
+            assertEquals(ExitCode.NO, statusWithVariable(), "no daemon is there either");
+        }
+        try (SeqPacketSocket listener = SeqPacketSocket.listen(own.resolve(Abi.SOCKET_NAME), 1)) {
+            assertTrue(listener.fd() >= 0);
+            assertEquals(NOT_MINE, statusWithVariable());
+            assertEquals(ExitCode.NO, statusWithVariable("--dir", named), "no variable said so");
+        }
     }
 
     @Test

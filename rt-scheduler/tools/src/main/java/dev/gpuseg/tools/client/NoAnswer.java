@@ -5,7 +5,9 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.StatusPage;
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.ipc.platform.PlainText;
+import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.ipc.platform.SystemCallException;
+import dev.gpuseg.ipc.platform.UserNames;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -75,7 +77,8 @@ final class NoAnswer {
     }
 
     private static String remedy(final String group) {
-        final String user = System.getProperty("user.name");
+        final int uid = ProcessStatus.effectiveUid();
+        final String user = UserNames.of(uid).orElse(Integer.toUnsignedString(uid));
         return group.equals(ROOT)
             ? "`sudo groupadd -rf gpuseg && sudo usermod -aG gpuseg " + user + "`, restart the daemon, log in again"
             : "`sudo usermod -aG " + group + " " + user + "`, then log in again";
