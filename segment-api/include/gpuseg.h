@@ -180,7 +180,7 @@ GPUSEG_API int gpuseg_runtime_dir(char *buf, size_t size);
  *   0
  *   -ENOTCONN         no daemon is running. With GPUSEG_CONNECT_UNMANAGED_OK or GPUSEG_UNMANAGED=1 in the environment
  *                     this is no error: the client schedules nothing, and gpuseg_is_managed() returns 0
- *   -EACCES           the user is not in the group of the daemon's socket
+ *   -EACCES           the daemon does not serve this user; gpuseg_last_message() has the command that helps
  *   -EROFS            the runtime directory is mounted read-only, and the daemon is too old to lend the queue's files
  *   -EPROTONOSUPPORT  the daemon or its queue is of another version
  *   -ETIMEDOUT        no answer within 5 s

@@ -124,7 +124,8 @@ public final class SettingKeys {
     @Option(names = "limits", paramLabel = "DIR", defaultValue = "/etc/gpuseg/limits.d",
         description = "Limits of users and groups (highest priority, budget, utilization, tasks, clients), from the "
             + "files *.conf of this directory. Built in: priorities up to 49 and a budget of 200ms; up to 99 without a "
-            + "budget for group gpuseg-rt. Root and the daemon's user have no limit (default: ${DEFAULT-VALUE}).")
+            + "budget for group gpuseg-rt and the user who starts the daemon with sudo. Root and the daemon's user "
+            + "have no limit (default: ${DEFAULT-VALUE}).")
     private Path limits;
 
     private CommandSpec spec;
