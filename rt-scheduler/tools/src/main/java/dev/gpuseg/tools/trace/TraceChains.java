@@ -8,14 +8,22 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 
 /**
  * Reaction time and data age of the chains of a task set, as a trace shows them: from the stamps that the jobs of the
  * first and of the last task gave with their release ({@code gpuseg_job_release_stamped}).
  *
- * <p>A job of the last task that ends at e with the stamp s shows the age e - s. If the output before had an earlier
- * stamp s', an event just after s' has waited until e: its reaction time is e - s'. The first output after the start of
- * a daemon shows no reaction time, because outputs before it may be missing. Stateless.
+ * <p>A job of the last task that ends at e and works on a sample of s shows the age e - s. If the output before had an
+ * earlier sample s', an event just after s' has waited until e: its reaction time is e - s'. The first output after the
+ * start of a daemon, or after one whose sample is not known, shows no reaction time, because outputs before it may be
+ * missing.
+ *
+ * <p><b>Which sample an output has.</b> The one of the first task with an equal stamp. Programs that convert the stamp
+ * of a message to CLOCK_MONOTONIC themselves differ by nanoseconds, sometimes by 0.1 ms: without an equal one, the
+ * nearest sample counts, if it is less than half a period of the first task away and no later than the end of the
+ * output. Its time is the one that the first task gave. A task may end several chains, so the first tasks of the others
+ * are asked, too. Stateless.
  */
 final class TraceChains {
     /**
@@ -23,8 +31,8 @@ final class TraceChains {
      *
      * @param job        of the last task, complete
      * @param ageNs      of its sample
-     * @param reactionNs of an event just after the sample of the output before; -1 if the sample is no newer, or there
-     *                   is no output before since the daemon started
+     * @param reactionNs of an event just after the sample of the output before; -1 if the sample is no newer, or it is
+     *                   not known which sample that was
      */
     record Output(Trace.Job job, long ageNs, long reactionNs) {
     }
@@ -32,11 +40,13 @@ final class TraceChains {
     /**
      * What was seen of one chain.
      *
-     * @param chain   the chain
-     * @param outputs in order of their ends
-     * @param problem why there are none, or why they may be of another chain; empty if all is well
+     * @param chain     the chain
+     * @param outputs   in order of their ends
+     * @param unmatched outputs beside these that carry a stamp to which no sample belongs
+     * @param problem   why there are none, why some are left out, or why they may be of another chain; empty if all is
+     *                  well
      */
-    record Seen(Chain chain, List<Output> outputs, String problem) {
+    record Seen(Chain chain, List<Output> outputs, int unmatched, String problem) {
         long maxAgeNs() {
             return outputs.stream().mapToLong(Output::ageNs).max().orElse(0);
         }
@@ -52,54 +62,194 @@ final class TraceChains {
     static List<Seen> of(final Trace trace, final TaskSet set) {
         final List<Seen> all = new ArrayList<>();
         for (final Chain chain : set.chains().all()) {
-            all.add(of(trace, chain));
+            all.add(of(trace, set, chain));
         }
         return all;
     }
 
-    private static Seen of(final Trace trace, final Chain chain) {
+    private static Seen of(final Trace trace, final TaskSet set, final Chain chain) {
         final String head = chain.tasks().get(0);
-        final String last = chain.tasks().get(chain.tasks().size() - 1);
-        final Trace.Task first = taskOf(trace, head);
+        final String last = lastOf(chain);
         final Trace.Task output = taskOf(trace, last);
         if (output == null || output.jobs.stream().noneMatch(job -> job.stampNs != 0)) {
-            return new Seen(chain, List.of(), "task \"" + last + "\" gave no stamps; call gpuseg_job_release_stamped "
-                + "in each task of the chain");
-        }
-        // a task may end several chains: those of this one begin with a sample of its first task
-        final Set<Long> samples = new HashSet<>();
-        if (first != null) {
-            first.jobs.forEach(job -> samples.add(job.stampNs));
+            return new Seen(chain, List.of(), 0, "task \"" + last + "\" gave no stamps; call "
+                + "gpuseg_job_release_stamped in each task of the chain");
         }
         final List<Trace.Job> jobs = new ArrayList<>();
         for (final Trace.Job job : output.jobs) {
-            if (job.isComplete() && job.stampNs != 0 && Trace.isEnforced(job.policy)
-                && (first == null || samples.contains(job.stampNs))) {
+            if (job.isComplete() && job.stampNs != 0 && Trace.isEnforced(job.policy)) {
                 jobs.add(job);
             }
         }
         jobs.sort(Comparator.comparingLong(job -> job.endNs));
+        final boolean known = taskOf(trace, head) != null;
+        final Origin origin = known ? new Origin(trace, set, chain, jobs) : null;
         final List<Output> outputs = new ArrayList<>();
+        int unmatched = 0;
         long beforeNs = 0;
         int run = -1;
         for (final Trace.Job job : jobs) {
+            final long sampleNs = known ? origin.sampleOf(job) : job.stampNs;
+            if (sampleNs == Origin.OTHER) {
+                continue;
+            }
             if (job.run != run) {
                 beforeNs = 0;   // outputs that ended while no daemon ran are not in the trace
                 run = job.run;
             }
-            outputs.add(new Output(job, job.endNs - job.stampNs, beforeNs != 0 && job.stampNs > beforeNs
+            if (sampleNs == Origin.NONE) {
+                unmatched++;
+                beforeNs = 0;
+                continue;
+            }
+            outputs.add(new Output(job, job.endNs - sampleNs, beforeNs != 0 && sampleNs > beforeNs
                 ? job.endNs - beforeNs : -1));
-            beforeNs = job.stampNs;
+            beforeNs = sampleNs;
         }
-        if (outputs.isEmpty()) {
-            return new Seen(chain, outputs, "no job of task \"" + last + "\" ended with a stamp of task \"" + head
+        return new Seen(chain, outputs, unmatched, problem(head, last, outputs.size(), unmatched, origin));
+    }
+
+    private static String problem(final String head, final String last, final int matched, final int unmatched,
+        final Origin origin) {
+        final List<String> problems = new ArrayList<>();
+        if (matched == 0 && unmatched == 0) {
+            problems.add("no job of task \"" + last + "\" ended with a stamp of task \"" + head
                 + "\" while decisions were enforced");
+        } else if (origin == null) {
+            problems.add("task \"" + head + "\" is not in the trace, so every stamp of task \"" + last
+                + "\" is taken for one of its samples");
         }
-        return new Seen(chain, outputs, first != null ? "" : "task \"" + head + "\" is not in the trace, so every "
-            + "stamp of task \"" + last + "\" is taken for one of its samples");
+        if (unmatched > 0) {
+            problems.add(unmatched + " of " + (matched + unmatched) + " outputs match no sample of task \"" + head
+                + "\"");
+        }
+        if (origin != null) {
+            for (final Rival rival : origin.rivals) {
+                if (!rival.isHead && rival.taken > 0) {
+                    problems.add(rival.taken + " outputs carry stamps of task \"" + rival.samples.name
+                        + "\", which is not in the chain, and are left out");
+                }
+            }
+        }
+        return String.join("; ", problems);
+    }
+
+    private static String lastOf(final Chain chain) {
+        return chain.tasks().get(chain.tasks().size() - 1);
     }
 
     private static Trace.Task taskOf(final Trace trace, final String name) {
         return trace.tasks.stream().filter(task -> task.name.equals(name)).findFirst().orElse(null);
+    }
+
+    /** The stamps that a task gave, in order. */
+    private static final class Samples {
+        final String name;
+        final TreeSet<Long> stamps = new TreeSet<>();
+        /** Two stamps of one sample are less than half of it apart. */
+        final long periodNs;
+
+        /** The period is what the program said, or else what the task set says. */
+        Samples(final Trace.Task task, final TaskSet set) {
+            name = task.name;
+            task.jobs.stream().filter(job -> job.stampNs != 0).forEach(job -> stamps.add(job.stampNs));
+            periodNs = task.periodNs > 0 ? task.periodNs : set.tasks().stream()
+                .filter(model -> model.name().equals(name)).mapToLong(model -> model.periodNs()).findFirst().orElse(0);
+        }
+
+        /** Time of the nearest sample, {@link Origin#NONE} if none is near. Of two equally near ones the older. */
+        long nearest(final Trace.Job job) {
+            if (stamps.contains(job.stampNs)) {
+                return job.stampNs;
+            }
+            final Long older = stamps.floor(Math.min(job.stampNs, job.endNs));
+            final Long newer = stamps.higher(job.stampNs);
+            final boolean useNewer = newer != null && newer <= job.endNs
+                && (older == null || newer - job.stampNs < job.stampNs - older);
+            final Long sample = useNewer ? newer : older;
+            return sample != null && 2 * Math.abs(sample - job.stampNs) < periodNs ? sample : Origin.NONE;
+        }
+    }
+
+    /** A task outside a chain whose samples its last task may work on, too. */
+    private static final class Rival {
+        final Samples samples;
+        /** It is the first task of another chain that ends with the same task. */
+        final boolean isHead;
+        /** The last task passes on its stamps unchanged. */
+        boolean isPassedOn;
+        /** Outputs that are its own. */
+        int taken;
+
+        Rival(final Samples samples, final boolean isHead) {
+            this.samples = samples;
+            this.isHead = isHead;
+        }
+    }
+
+    /** Where the stamps of the last task of one chain come from. */
+    private static final class Origin {
+        /** No sample is near. */
+        static final long NONE = 0;
+        /** The sample is another chain's. */
+        static final long OTHER = -1;
+        /** Stamps of one sample that were converted apart differ by less, unless a program was held up in between. */
+        private static final long NEAR_NS = 1_000_000;
+        /** Stamps that are converted apart are equal by chance in a few of a hundred; if they are passed on, in all. */
+        private static final int SHARE = 4;
+
+        final List<Rival> rivals = new ArrayList<>();
+        private final Samples own;
+
+        Origin(final Trace trace, final TaskSet set, final Chain chain, final List<Trace.Job> outputs) {
+            final String head = chain.tasks().get(0);
+            final Set<String> family = new HashSet<>();   // what hands on samples of the first task, or gives it them
+            final Set<String> heads = new HashSet<>();
+            for (final Chain other : set.chains().all()) {
+                if (other.tasks().contains(head)) {
+                    family.addAll(other.tasks());
+                }
+                if (lastOf(other).equals(lastOf(chain))) {
+                    heads.add(other.tasks().get(0));
+                }
+            }
+            own = new Samples(taskOf(trace, head), set);
+            for (final Trace.Task task : trace.tasks) {
+                if (!family.contains(task.name)) {
+                    final Rival rival = new Rival(new Samples(task, set), heads.contains(task.name));
+                    final long equal = outputs.stream().filter(job -> isPassedOn(job, rival)).count();
+                    rival.isPassedOn = equal > 0 && SHARE * equal >= outputs.size();
+                    if (rival.isPassedOn || rival.isHead) {
+                        rivals.add(rival);
+                    }
+                }
+            }
+        }
+
+        private boolean isPassedOn(final Trace.Job job, final Rival rival) {
+            return rival.samples.stamps.contains(job.stampNs) && !own.stamps.contains(job.stampNs)
+                && (rival.isHead || distance(own, job) > NEAR_NS);
+        }
+
+        private static long distance(final Samples samples, final Trace.Job job) {
+            final long sampleNs = samples.nearest(job);
+            return sampleNs == NONE ? Long.MAX_VALUE : Math.abs(sampleNs - job.stampNs);
+        }
+
+        /** Time of the sample on which an output works, {@link #NONE} or {@link #OTHER}. */
+        long sampleOf(final Trace.Job job) {
+            final long distanceNs = distance(own, job);
+            if (distanceNs == 0) {
+                return own.nearest(job);
+            }
+            for (final Rival rival : rivals) {
+                if (rival.isPassedOn ? rival.samples.stamps.contains(job.stampNs)
+                    : distanceNs > NEAR_NS && distance(rival.samples, job) < distanceNs) {
+                    rival.taken++;
+                    return OTHER;
+                }
+            }
+            return own.nearest(job);
+        }
     }
 }

@@ -98,7 +98,8 @@ public final class TraceCheck {
      * What was seen of one chain. Times in nanoseconds.
      *
      * @param name            of the chain
-     * @param outputs         jobs of its last task that ended with a stamp
+     * @param outputs         jobs of its last task that ended and work on a sample of its first one
+     * @param unmatched       jobs of its last task that ended with a stamp to which no sample belongs
      * @param maxReactionNs   longest reaction time, 0 if none was seen
      * @param reactionBoundNs its bound; null if there is none, or none was asked for
      * @param reactionLimitNs its limit, 0 = none
@@ -106,8 +107,8 @@ public final class TraceCheck {
      * @param ageBoundNs      its bound; null if there is none, or none was asked for
      * @param ageLimitNs      its limit, 0 = none
      */
-    public record ChainRow(String name, int outputs, long maxReactionNs, Long reactionBoundNs, long reactionLimitNs,
-        long maxAgeNs, Long ageBoundNs, long ageLimitNs) {
+    public record ChainRow(String name, int outputs, int unmatched, long maxReactionNs, Long reactionBoundNs,
+        long reactionLimitNs, long maxAgeNs, Long ageBoundNs, long ageLimitNs) {
     }
 
     private final Trace trace;
@@ -168,8 +169,9 @@ public final class TraceCheck {
                     reactionBoundNs);
                 output(seen.chain(), output.job(), "age", output.ageNs(), seen.chain().ageNs(), ageBoundNs);
             }
-            chains.add(new ChainRow(seen.chain().name(), seen.outputs().size(), seen.maxReactionNs(), reactionBoundNs,
-                seen.chain().reactionNs(), seen.maxAgeNs(), ageBoundNs, seen.chain().ageNs()));
+            chains.add(new ChainRow(seen.chain().name(), seen.outputs().size(), seen.unmatched(),
+                seen.maxReactionNs(), reactionBoundNs, seen.chain().reactionNs(), seen.maxAgeNs(), ageBoundNs,
+                seen.chain().ageNs()));
         }
     }
 

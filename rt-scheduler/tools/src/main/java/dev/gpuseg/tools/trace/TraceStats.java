@@ -159,7 +159,7 @@ public final class TraceStats {
                 final ObjectNode node = root.withArray("chains").addObject().put("name", seen.chain().name());
                 reactions(seen).putInto(node.putObject("reaction_ns"));
                 ages(seen).putInto(node.putObject("age_ns"));
-                node.put("remark", seen.problem());
+                node.put("unmatched", seen.unmatched()).put("remark", seen.problem());
             }
         }
         return root;

@@ -2,6 +2,7 @@
 package dev.gpuseg.tools.trace;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.TaskSet;
@@ -10,12 +11,16 @@ import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Random;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Chains in a journal that holds several runs of a daemon. */
+/** Which sample each output of a chain has, and what follows for its reaction time and age. */
 @Timeout(60)
 class TraceChainsTest {
     private static final long MS = 1_000_000;
@@ -90,5 +95,244 @@ class TraceChainsTest {
         }
         final TraceChains.Seen seen = TraceChains.of(TraceBuilder.read(Source.open(journal)), set()).get(0);
         assertEquals(73 * MS, seen.maxReactionNs());
+    }
+
+    /** Writes a journal in which the tasks of these names are open, with jobs, and reads it. */
+    private Trace trace(final List<String> tasks, final Consumer<JournalRing> jobs) throws Exception {
+        return trace(tasks, 10 * MS, jobs);
+    }
+
+    private Trace trace(final List<String> tasks, final long periodNs, final Consumer<JournalRing> jobs)
+        throws Exception {
+        final Path journal = directory.resolve("journal");
+        try (JournalRing ring = new JournalRing(directory.resolve("ring"), 1 << 20);
+            JournalAgent agent = new JournalAgent(ring, journal, 1 << 20)) {
+            ring.writeText(EventKind.START, SECOND, 0, 0, 0, 0, 0, 0, "{\"policy\":\"fp\",\"mechanism\":\"sim\"}");
+            for (int task = 1; task <= tasks.size(); task++) {
+                ring.writeText(EventKind.TASK_OPEN, SECOND, 0, task, task, task, 0, 0, "{\"name\":\""
+                    + tasks.get(task - 1) + "\",\"priority\":" + 10 * task + ",\"deadline_ns\":0,\"period_ns\":"
+                    + periodNs + "}");
+            }
+            jobs.accept(ring);
+            agent.drain();
+        }
+        return TraceBuilder.read(Source.open(journal));
+    }
+
+    private static long sampleNs(final int k) {
+        return SECOND + 10 * MS * k;
+    }
+
+    /** How a process converts the stamp of a message: off by up to 0.1 ms. */
+    private static long convertedNs(final Random random, final long stampNs) {
+        return stampNs + random.nextLong(-100_000, 100_001);
+    }
+
+    private static List<Long> ages(final TraceChains.Seen seen) {
+        return seen.outputs().stream().map(TraceChains.Output::ageNs).toList();
+    }
+
+    private static List<Long> reactions(final TraceChains.Seen seen) {
+        return seen.outputs().stream().map(TraceChains.Output::reactionNs).toList();
+    }
+
+    @Test
+    void shouldFindTheSamplesOfOutputsWhoseProcessConvertsTheStampsAnew() throws Exception {
+        final Random random = new Random(20261128);
+        final List<Long> trueAges = new ArrayList<>();
+        final List<Long> trueReactions = new ArrayList<>();
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            for (int k = 1; k <= 1000; k++) {
+                final long endNs = sampleNs(k) + 3 * MS + random.nextLong(5 * MS);
+                job(ring, 1, sampleNs(k) + MS, sampleNs(k) + 2 * MS, convertedNs(random, sampleNs(k)));
+                job(ring, 2, sampleNs(k) + 2 * MS, endNs, convertedNs(random, sampleNs(k)));
+                trueAges.add(endNs - sampleNs(k));
+                trueReactions.add(k == 1 ? -1 : endNs - sampleNs(k - 1));
+            }
+        });
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
+        assertEquals(1000, seen.outputs().size());
+        assertEquals(0, seen.unmatched());
+        assertEquals("", seen.problem());
+        for (int k = 0; k < 1000; k++) {
+            assertEquals(trueAges.get(k), seen.outputs().get(k).ageNs(), MS / 2.0);
+            assertEquals(trueReactions.get(k), seen.outputs().get(k).reactionNs(), MS / 2.0);
+        }
+    }
+
+    @Test
+    void shouldSayWhichOutputsHaveNoSampleAndGiveNoReactionTimeAfterThem() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            for (int k = 1; k <= 6; k++) {
+                if (k != 3) {   // the first task's job is missing
+                    job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k));
+                }
+                job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 5 * MS, sampleNs(k) - 40_000);
+            }
+        });
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
+        assertEquals(List.of(5 * MS, 5 * MS, 5 * MS, 5 * MS, 5 * MS), ages(seen), "of the first task's stamps");
+        assertEquals(List.of(-1L, 15 * MS, -1L, 15 * MS, 15 * MS), reactions(seen));
+        assertEquals(1, seen.unmatched());
+        assertEquals("1 of 6 outputs match no sample of task \"camera\"", seen.problem());
+        assertEquals(1, TraceStats.json(trace, set()).path("chains").path(0).path("unmatched").asInt());
+        final TraceCheck.Result checked = TraceCheck.of(trace, set(), null, 0);
+        assertEquals(1, checked.chains().get(0).unmatched());
+        assertTrue(checked.notes().contains("chain \"stop\": " + seen.problem()), checked.notes()::toString);
+    }
+
+    @Test
+    void shouldCountOutputsOfAClockThatJumpsAndFindThoseAfterIt() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            for (int k = 1; k <= 8; k++) {
+                // a message under way when the node's clock is set: its age is wrong by as much, this way or that
+                final long jumpNs = k == 3 ? 700 * MS : k == 6 ? -700 * MS : 0;
+                job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k));
+                job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 5 * MS, sampleNs(k) + 30 + jumpNs);
+            }
+        });
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
+        assertEquals("2 of 8 outputs match no sample of task \"camera\"", seen.problem());
+        assertEquals(List.of(-1L, 15 * MS, -1L, 15 * MS, -1L, 15 * MS), reactions(seen));
+        assertEquals(5 * MS, seen.maxAgeNs());
+    }
+
+    @Test
+    void shouldTakeNoSampleThatIsNewerThanTheOutput() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            job(ring, 1, sampleNs(1), sampleNs(1) + MS, sampleNs(1));
+            job(ring, 2, sampleNs(2) - 2 * MS, sampleNs(2) - MS, sampleNs(2) - 100);   // 9.9 ms after sample 1
+            job(ring, 1, sampleNs(2), sampleNs(2) + MS, sampleNs(2));
+        });
+        assertEquals("1 of 1 outputs match no sample of task \"camera\"",
+            TraceChains.of(trace, set()).get(0).problem());
+    }
+
+    @Test
+    void shouldLeaveOutputsHalfAPeriodFromTwoSamplesToNeither() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            job(ring, 1, sampleNs(1), sampleNs(1) + MS, sampleNs(1));
+            job(ring, 1, sampleNs(2), sampleNs(2) + MS, sampleNs(2));
+            job(ring, 2, sampleNs(2), sampleNs(2) + 2 * MS, sampleNs(1) + 5 * MS);
+            job(ring, 2, sampleNs(2) + 3 * MS, sampleNs(2) + 4 * MS, sampleNs(1) + 5 * MS - 1);
+        });
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
+        assertEquals(1, seen.unmatched());
+        assertEquals(List.of(14 * MS), ages(seen));
+    }
+
+    @Test
+    void shouldTakeThePeriodOfTheTaskSetWhereTheProgramDeclaresNone() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), 0, ring -> {
+            for (int k = 1; k <= 3; k++) {
+                job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k));
+                job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 5 * MS, sampleNs(k) + 77);
+            }
+            job(ring, 2, sampleNs(8), sampleNs(9), sampleNs(8));
+        });
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
+        assertEquals(List.of(5 * MS, 5 * MS, 5 * MS), ages(seen));
+        assertEquals("1 of 4 outputs match no sample of task \"camera\"", seen.problem());
+    }
+
+    @Test
+    void shouldGiveSeveralOutputsOfOneSampleOneReactionTimeHoweverTheirStampsDiffer() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            for (int k = 1; k <= 3; k++) {
+                job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k));
+                job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 3 * MS, sampleNs(k) - 60_000);
+                job(ring, 2, sampleNs(k) + 6 * MS, sampleNs(k) + 7 * MS, sampleNs(k) + 60_000);
+            }
+        });
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
+        assertEquals(List.of(-1L, -1L, 13 * MS, -1L, 13 * MS, -1L), reactions(seen));
+        assertEquals(List.of(3 * MS, 7 * MS, 3 * MS, 7 * MS, 3 * MS, 7 * MS), ages(seen));
+    }
+
+    @Test
+    void shouldTakeTheReactionTimeFromTheSampleOfTheOutputBeforeWhereSamplesAreOverwritten() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            for (int k = 1; k <= 9; k++) {
+                job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k));
+                if (k % 3 == 0) {   // three samples to an output
+                    job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 5 * MS, sampleNs(k) - 90_000);
+                }
+            }
+        });
+        assertEquals(List.of(-1L, 35 * MS, 35 * MS), reactions(TraceChains.of(trace, set()).get(0)));
+    }
+
+    /** Two chains that end in the same task. */
+    private TaskSet twoChains() throws Exception {
+        return new TaskSetReader().read(Files.writeString(directory.resolve("two.yaml"), """
+            version: 1
+            id: two-chains
+            platform: {cpus: 3}
+            tasks:
+              - {name: camera, cpu: 1, period: 10ms, max_period: 11ms, priority: 30, segments: [{cpu: 1ms}]}
+              - {name: lidar, cpu: 2, period: 10ms, max_period: 11ms, priority: 20, segments: [{cpu: 1ms}]}
+              - {name: brake, cpu: 3, period: 10ms, max_period: 11ms, priority: 10, segments: [{cpu: 3ms}]}
+            chains:
+              - {name: see, tasks: [camera, brake], edges: [sampling], reaction: 40ms, age: 40ms}
+              - {name: feel, tasks: [lidar, brake], edges: [sampling], reaction: 40ms, age: 40ms}
+            """));
+    }
+
+    /** The lidar samples 3 ms after the camera; brake's outputs are in turn of the one and of the other. */
+    private static void inTurn(final JournalRing ring, final long offNs) {
+        for (int k = 1; k <= 10; k++) {
+            final boolean camera = k % 2 == 1;
+            job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k));
+            job(ring, 2, sampleNs(k) + 3 * MS, sampleNs(k) + 4 * MS, sampleNs(k) + 3 * MS);
+            job(ring, 3, sampleNs(k) + 5 * MS, sampleNs(k) + 6 * MS, sampleNs(k) + (camera ? 0 : 3 * MS) + offNs);
+        }
+    }
+
+    @Test
+    void shouldGiveEachOutputToTheChainOfTheNearerSample() throws Exception {
+        final List<String> tasks = List.of("camera", "lidar", "brake");
+        for (final long offNs : List.of(0L, 80_000L, -80_000L)) {
+            final Trace trace = trace(tasks, ring -> inTurn(ring, offNs));
+            final List<TraceChains.Seen> seen = TraceChains.of(trace, twoChains());
+            assertEquals(List.of(6 * MS, 6 * MS, 6 * MS, 6 * MS, 6 * MS), ages(seen.get(0)));
+            assertEquals(List.of(3 * MS, 3 * MS, 3 * MS, 3 * MS, 3 * MS), ages(seen.get(1)));
+            assertEquals(List.of("", ""), seen.stream().map(TraceChains.Seen::problem).toList());
+            clear();
+        }
+    }
+
+    @Test
+    void shouldLeaveOutWhatCarriesTheStampsOfATaskOutsideTheChain() throws Exception {
+        final Trace trace = trace(List.of("camera", "lidar", "brake"), ring -> inTurn(ring, 0));
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);   // knows no lidar
+        assertEquals(List.of(6 * MS, 6 * MS, 6 * MS, 6 * MS, 6 * MS), ages(seen));
+        assertEquals(List.of(-1L, 26 * MS, 26 * MS, 26 * MS, 26 * MS), reactions(seen));
+        assertEquals("5 outputs carry stamps of task \"lidar\", which is not in the chain, and are left out",
+            seen.problem());
+    }
+
+    @Test
+    void shouldNotMindATaskOutsideTheChainThatHasTheSameMessages() throws Exception {
+        final Trace trace = trace(List.of("camera", "logger", "brake"), ring -> {
+            for (int k = 1; k <= 10; k++) {
+                final long stampNs = sampleNs(k) + 50_000;   // brake and logger are of one process, which converts once
+                job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k));
+                job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 3 * MS, stampNs);
+                job(ring, 3, sampleNs(k) + 4 * MS, sampleNs(k) + 5 * MS, stampNs);
+            }
+        });
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
+        assertEquals(10, seen.outputs().size());
+        assertEquals("", seen.problem());
+    }
+
+    private void clear() throws Exception {
+        try (var files = Files.walk(directory)) {
+            for (final Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                if (!file.equals(directory)) {
+                    Files.delete(file);
+                }
+            }
+        }
     }
 }
