@@ -246,6 +246,15 @@ GPUSEG_API int gpuseg_job_release(gpuseg_task *task, int64_t release_ns);
  */
 GPUSEG_API int gpuseg_job_release_stamped(gpuseg_task *task, int64_t release_ns, int64_t stamp_ns);
 
+/*
+ * The same for programs that cannot hand the stamp on and convert that of a message to CLOCK_MONOTONIC themselves: two
+ * of them differ. sample says which sample it is, by what every process reads alike in the message: the raw stamp of
+ * its header in ns, or source and sequence number in one word. It should differ from those of all other samples.
+ * `gpuseg trace` goes by it, where first and last task of a chain give one, and by time otherwise. 0 = none. A daemon
+ * before ABI 1.11 is not told. The task's thread only.
+ */
+GPUSEG_API int gpuseg_job_release_sample(gpuseg_task *task, int64_t release_ns, int64_t stamp_ns, uint64_t sample);
+
 /* Mark the end of the job: its response time ends here. Errors as gpuseg_hint(). The task's thread only. */
 GPUSEG_API int gpuseg_job_end(gpuseg_task *task);
 

@@ -249,6 +249,11 @@ public:
 	{
 		check(gpuseg_job_release_stamped(task_, at.count(), stamp.count()));
 	}
+	/* sample: what every process reads alike in the message, like the raw stamp of its header; 0 = none */
+	void release(Nanoseconds at, Nanoseconds stamp, std::uint64_t sample)
+	{
+		check(gpuseg_job_release_sample(task_, at.count(), stamp.count(), sample));
+	}
 	void complete()
 	{
 		check(gpuseg_job_end(task_));

@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 10
+#define GPUSEG_ABI_MINOR 11
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -71,7 +71,7 @@
  *   +------+------+--------------+-----------------------+-----------------------+-----------------------+
  *   | kind | flags| task_id      | seq                   | ticket                | time_ns               |
  *   +------+------+--------------+-----------------------+-----------------------+-----------------------+
- *   | release_ns                 | arg_ns                | tid      | reserved   | reserved              |
+ *   | release_ns                 | arg_ns                | tid      | reserved   | sample                |
  *   +----------------------------+-----------------------+----------+------------+-----------------------+
  *   32                           40                      48         52           56                      64
  *
@@ -106,7 +106,7 @@ struct gpuseg_record {
 	int64_t arg_ns;
 	uint32_t tid;	    /* the caller's thread id, for traces only */
 	uint32_t reserved0; /* 0 */
-	uint64_t reserved1; /* 0 */
+	uint64_t sample;    /* RELEASE: identity of the job's sample, 0 = none (since ABI 1.11); 0 for the others */
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_record) == 64, "record is one cache line");
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_record, release_ns) == 32, "record layout");
@@ -490,7 +490,7 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_CLIENT_POISON = 5, /* (+text) reason; arg0 = enum gpuseg_poison */
 	GPUSEG_EVENT_TASK_OPEN = 6,	/* (+text) JSON of the attributes and the name */
 	GPUSEG_EVENT_TASK_CLOSE = 7,
-	GPUSEG_EVENT_RELEASE = 8,  /* arg0 = release ns, arg1 = time of the sample or 0 */
+	GPUSEG_EVENT_RELEASE = 8,  /* arg0 = release ns, arg1 = time of the sample or 0, arg2 = its identity or 0 */
 	GPUSEG_EVENT_BEGIN = 9,	   /* arg0 = client's time, arg1 = release ns, arg2 = absolute deadline ns */
 	GPUSEG_EVENT_GRANT = 10,   /* the grant word was written, or the begin was optimistic (see flags) */
 	GPUSEG_EVENT_PREEMPT = 11, /* preempted by a segment of higher rank; arg0 = task id of that segment */

@@ -412,8 +412,16 @@ int gpuseg_end(gpuseg_task *task)
 	return gpuseg_end_measured(task, 0);
 }
 
+#define SAMPLE_SINCE_MINOR 11
+
+/* A daemon that does not know the field would drop the client. */
+static bool knows_samples(const struct gpuseg_client *client)
+{
+	return (__atomic_load_n(&client->session->version, __ATOMIC_ACQUIRE) & 0xffff) >= SAMPLE_SINCE_MINOR;
+}
+
 static int tell(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t release_ns, int64_t arg_ns,
-		int64_t at_ns)
+		uint64_t sample, int64_t at_ns)
 {
 	struct gpuseg_record r;
 	int ret = task_check(task, at_ns);
@@ -426,14 +434,16 @@ static int tell(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t 
 	r = record_of(task, kind, at_ns);
 	r.release_ns = release_ns;
 	r.arg_ns = arg_ns;
+	if (sample && knows_samples(task->client))
+		r.sample = sample;
 	return client_append(task->client, &r);
 }
 
 /* A record that is neither begin nor end. */
 static int mark(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t release_ns, int64_t arg_ns,
-		int64_t at_ns)
+		uint64_t sample, int64_t at_ns)
 {
-	int ret = tell(task, kind, release_ns, arg_ns, at_ns);
+	int ret = tell(task, kind, release_ns, arg_ns, sample, at_ns);
 
 	return unlikely(client_goes_on(task->client, ret)) ? 0 : ret;
 }
@@ -447,7 +457,7 @@ static int check_time(const struct gpuseg_task *task, const char *what, int64_t 
 			 (long long)time_ns, (long long)at_ns);
 }
 
-int gpuseg_job_release_stamped(gpuseg_task *task, int64_t release_ns, int64_t stamp_ns)
+int gpuseg_job_release_sample(gpuseg_task *task, int64_t release_ns, int64_t stamp_ns, uint64_t sample)
 {
 	int64_t at_ns = now_ns();
 	int ret;
@@ -458,20 +468,25 @@ int gpuseg_job_release_stamped(gpuseg_task *task, int64_t release_ns, int64_t st
 	if (ret == 0)
 		ret = check_time(task, "stamp", stamp_ns, at_ns);
 	if (ret == 0)
-		ret = mark(task, GPUSEG_RECORD_RELEASE, release_ns, stamp_ns, at_ns);
+		ret = mark(task, GPUSEG_RECORD_RELEASE, release_ns, stamp_ns, sample, at_ns);
 	if (ret == 0)
 		task->release_ns = release_ns;
 	return ret;
 }
 
+int gpuseg_job_release_stamped(gpuseg_task *task, int64_t release_ns, int64_t stamp_ns)
+{
+	return gpuseg_job_release_sample(task, release_ns, stamp_ns, 0);
+}
+
 int gpuseg_job_release(gpuseg_task *task, int64_t release_ns)
 {
-	return gpuseg_job_release_stamped(task, release_ns, 0);
+	return gpuseg_job_release_sample(task, release_ns, 0, 0);
 }
 
 int gpuseg_job_end(gpuseg_task *task)
 {
-	int ret = mark(task, GPUSEG_RECORD_JOB_END, 0, 0, now_ns());
+	int ret = mark(task, GPUSEG_RECORD_JOB_END, 0, 0, 0, now_ns());
 
 	if (ret == 0)
 		task->release_ns = 0;
@@ -483,7 +498,7 @@ int gpuseg_hint(gpuseg_task *task, int64_t begin_at_ns)
 	int64_t at_ns = now_ns();
 	int ret = check_time(task, "expected begin", begin_at_ns, at_ns);
 
-	return ret < 0 ? ret : mark(task, GPUSEG_RECORD_HINT, 0, begin_at_ns, at_ns);
+	return ret < 0 ? ret : mark(task, GPUSEG_RECORD_HINT, 0, begin_at_ns, 0, at_ns);
 }
 
 /* ---- open and close ---- */

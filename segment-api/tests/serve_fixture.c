@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * serve_fixture - the daemon of the tests as a program, for tests in other languages. It prints its runtime directory,
- * serves until its standard input closes, then prints each record: kind flags ticket arg_ns.
+ * serves until its standard input closes, then prints each record: kind flags ticket arg_ns sample.
  */
 #include "check.h"
 #include "fixture.h"
@@ -39,8 +39,8 @@ int main(void)
 	usleep(20000); /* until the daemon has read the queue, which takes one turn */
 	fake_daemon_kill(&d);
 	for (size_t i = 0; i < d.records; i++)
-		printf("%u %u %" PRIu64 " %" PRId64 "\n", d.log[i].kind, d.log[i].flags, d.log[i].ticket,
-		       d.log[i].arg_ns);
+		printf("%u %u %" PRIu64 " %" PRId64 " %" PRIu64 "\n", d.log[i].kind, d.log[i].flags, d.log[i].ticket,
+		       d.log[i].arg_ns, d.log[i].sample);
 	fake_daemon_stop(&d);
 	return 0;
 }

@@ -288,6 +288,39 @@ TEST(should_send_every_task_attribute)
 	fake_daemon_stop(&d);
 }
 
+TEST(should_tell_only_a_daemon_that_knows_it_which_sample_a_job_has)
+{
+	const uint32_t versions[] = {GPUSEG_ABI_VERSION, GPUSEG_ABI_MAJOR << 16 | 10};
+
+	for (int i = 0; i < 2; i++) {
+		struct gpuseg_record r;
+		struct fake_daemon d;
+		gpuseg_client *client;
+		gpuseg_task *task;
+		int64_t now = gpuseg_now_ns();
+
+		fake_daemon_start(&d);
+		__atomic_store_n(&d.session->version, versions[i], __ATOMIC_RELEASE);
+		client = connect_to(&d);
+		task = open_task(client, NULL);
+		CHECK_EQ(gpuseg_job_release_sample(task, now - 1, -1, 7), -EINVAL);
+		CHECK_EQ(gpuseg_job_release_sample(task, now - 1, now - 2, UINT64_MAX), 0);
+		CHECK_EQ(gpuseg_job_release_sample(task, now - 1, now - 2, 0), 0);
+		CHECK_EQ(gpuseg_job_end(task), 0);
+		CHECK(fake_daemon_wait(&d, 3, NULL));
+		r = fake_daemon_record(&d, 0);
+		CHECK_EQ(r.kind, GPUSEG_RECORD_RELEASE);
+		CHECK_EQ(r.release_ns, now - 1);
+		CHECK_EQ(r.arg_ns, now - 2);
+		CHECK(r.sample == (i == 0 ? UINT64_MAX : 0));
+		CHECK_EQ(fake_daemon_record(&d, 1).sample, 0);
+		CHECK_EQ(fake_daemon_record(&d, 2).sample, 0);
+		gpuseg_disconnect(client);
+		CHECK(!d.sequence_broken);
+		fake_daemon_stop(&d);
+	}
+}
+
 TEST(should_record_a_job_exactly)
 {
 	struct gpuseg_record r;
@@ -339,7 +372,7 @@ TEST(should_record_a_job_exactly)
 			CHECK(r.time_ns >= before && r.time_ns <= gpuseg_now_ns());
 			CHECK_EQ(r.tid, gettid());
 			CHECK_EQ(r.reserved0, 0);
-			CHECK_EQ(r.reserved1, 0);
+			CHECK_EQ(r.sample, 0);
 		}
 	}
 	CHECK_EQ(counters_of(client).records, 10);
@@ -1258,6 +1291,7 @@ static const struct check_case cases[] = {
 	CASE(should_refuse_bad_task_attributes_by_name_and_value),
 	CASE(should_refuse_begin_twice_and_end_without_begin),
 	CASE(should_send_every_task_attribute),
+	CASE(should_tell_only_a_daemon_that_knows_it_which_sample_a_job_has),
 	CASE(should_record_a_job_exactly),
 	CASE(should_not_wait_when_pre_granted_unless_told_to),
 	CASE(should_sleep_until_the_late_grant),

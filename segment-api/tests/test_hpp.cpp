@@ -64,7 +64,7 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 
 		CHECK(moved.managed());
 		CHECK(!client.managed());
-		task.release(0ns, 4711ns);
+		task.release(0ns, 4711ns, 815);
 		{
 			gpuseg::Segment segment(task);
 			CHECK(segment.granted());
@@ -84,6 +84,7 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 		CHECK(!task.stream(nullptr)); /* not under gpuseg exec */
 		CHECK(fake_daemon_wait(&d, 7, &r));
 		CHECK_EQ(fake_daemon_record(&d, 0).arg_ns, 4711);
+		CHECK_EQ(fake_daemon_record(&d, 0).sample, 815);
 		CHECK_EQ(fake_daemon_record(&d, 2).kind, GPUSEG_RECORD_END);
 		CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, 123);
 		CHECK_EQ(moved.counters().begins, 2);

@@ -69,6 +69,7 @@ def should_refuse_numbers_that_do_not_fit():
         with gpuseg.Task(client, "x", priority=5, period_ns=10_000_000, deadline_ns=10_000_000) as task:
             for call, values in ((task.begin, dict(timeout_ns=2**64 + 1)), (task.end, dict(device_ns=2**64)),
                                  (task.release, dict(release_ns=2**63)), (task.release, dict(stamp_ns=-2**64)),
+                                 (task.release, dict(sample=-1)), (task.release, dict(sample=2**64)),
                                  (task.hint, dict(begin_at_ns=2**64)), (task.expected, dict(seen=2**32, timeout_ns=1)),
                                  (task.expected, dict(seen=0, timeout_ns=2**64)), (task.stream, dict(stream=2**64))):
                 raises(OverflowError, call, **values)
@@ -101,7 +102,7 @@ def should_record_segments_and_errors():
             hasty = gpuseg.Task(client, "lidar", priority=65, timeout_ns=5_000_000)
             stubborn = gpuseg.Task(client, "radar", priority=60, timeout_ns=5_000_000, on_timeout=gpuseg.PROCEED)
             assert client.managed
-            task.release(stamp_ns=4711)
+            task.release(stamp_ns=4711, sample=2**64 - 1)
             with gpuseg.segment(task) as granted:
                 assert granted
             try:
@@ -131,10 +132,10 @@ def should_record_segments_and_errors():
             raises(ValueError, task.begin)
         raises(ValueError, stubborn.begin)
         records = daemon.finish()
-        kinds = [(kind, flags) for kind, flags, _, _ in records]
+        kinds = [(kind, flags) for kind, flags, *_ in records]
         assert kinds == [(3, 0), (1, 0), (2, 0), (1, 0), (2, 0), (1, 0), (2, 0), (5, 0), (4, 0)] + 3 * [(1, 0), (2, 2)] + [
             (1, 0), (2, 4), (1, 0)], kinds
-        assert records[0][3] == 4711
+        assert records[0][3:] == (4711, 2**64 - 1)
         assert records[6][3] == 77
 
 

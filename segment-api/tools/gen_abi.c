@@ -11,7 +11,7 @@
 static const struct member record_members[] = {
 	M(gpuseg_record, kind),	  M(gpuseg_record, flags),     M(gpuseg_record, task_id),    M(gpuseg_record, seq),
 	M(gpuseg_record, ticket), M(gpuseg_record, time_ns),   M(gpuseg_record, release_ns), M(gpuseg_record, arg_ns),
-	M(gpuseg_record, tid),	  M(gpuseg_record, reserved0), M(gpuseg_record, reserved1)};
+	M(gpuseg_record, tid),	  M(gpuseg_record, reserved0), M(gpuseg_record, sample)};
 
 static const struct member session_members[] = {
 	M(gpuseg_session, magic),	   M(gpuseg_session, version),	     M(gpuseg_session, size),

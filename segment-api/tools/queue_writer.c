@@ -22,7 +22,7 @@
  *   flags       0                  ticket      PRODUCER
  *   task_id     PRODUCER           time_ns     CLOCK_MONOTONIC at the append
  *   tid         thread id          release_ns  i * 1000003 + PRODUCER
- *   reserved0   0                  reserved1   0
+ *   reserved0   0                  sample      0
  *   arg_ns      checksum: FNV-1a, 64 bit, over the 64 bytes of the record with arg_ns itself taken as 0
  *               (offset basis 0xcbf29ce484222325, prime 0x100000001b3, bytes in memory order, result as signed int64)
  *

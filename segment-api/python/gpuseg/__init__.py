@@ -91,7 +91,7 @@ def _load():
             ("gpuseg_is_managed", result, pointer),
             ("gpuseg_task_open", result, pointer, ctypes.POINTER(_TaskAttr), ctypes.POINTER(pointer)),
             ("gpuseg_task_close", result, pointer),
-            ("gpuseg_job_release_stamped", result, pointer, ns, ns),
+            ("gpuseg_job_release_sample", result, pointer, ns, ns, ctypes.c_uint64),
             ("gpuseg_job_end", result, pointer),
             ("gpuseg_begin", result, pointer),
             ("gpuseg_begin_try", result, pointer),
@@ -275,9 +275,13 @@ class Task:
         """End the segment. device_ns: for how long the GPU worked, 0 = unknown."""
         self._call(_lib.gpuseg_end_measured, _ns("device_ns", device_ns))
 
-    def release(self, release_ns=0, stamp_ns=0):
-        """Mark the release of a job, 0 = now. stamp_ns: when the sample that it works on was taken, 0 = unknown."""
-        self._call(_lib.gpuseg_job_release_stamped, _ns("release_ns", release_ns), _ns("stamp_ns", stamp_ns))
+    def release(self, release_ns=0, stamp_ns=0, sample=0):
+        """Mark the release of a job, 0 = now. stamp_ns: when the sample that it works on was taken, 0 = unknown.
+
+        sample: what every process reads alike in the message, like the raw stamp of its header in ns; 0 = none.
+        """
+        self._call(_lib.gpuseg_job_release_sample, _ns("release_ns", release_ns), _ns("stamp_ns", stamp_ns),
+                   integer("sample", sample, 0, 2**64 - 1))
 
     def complete(self):
         """Mark the end of the job."""

@@ -4,7 +4,8 @@
  * abi_round_trip check FILE   exits 1 and names the field if FILE does not hold the same, written by another program
  *
  * The values: record of kind k has flags 7, task_id 2^32-k, seq 2^64-k, ticket 2^63+k, time_ns INT64_MIN+k,
- * release_ns INT64_MAX-k, arg_ns -k, tid 2^32-1-k, reserved 0.
+ * release_ns INT64_MAX-k, arg_ns -k, tid 2^32-1-k,
+ * sample 2^64-1-k, reserved 0.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ static void fill(struct content *c)
 			.release_ns = INT64_MAX - k,
 			.arg_ns = -k,
 			.tid = UINT32_MAX - (uint32_t)k,
+			.sample = UINT64_MAX - (uint64_t)k,
 		};
 	}
 	c->slot = (struct gpuseg_slot){.grant = UINT64_MAX,

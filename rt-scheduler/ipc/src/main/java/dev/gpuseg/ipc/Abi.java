@@ -8,8 +8,8 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 10;
-    public static final int ABI_VERSION = 65546;
+    public static final int ABI_MINOR = 11;
+    public static final int ABI_VERSION = 65547;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -223,8 +223,8 @@ public final class Abi {
         public static final int TID_BYTES = 4;
         public static final int RESERVED0_OFFSET = 52;
         public static final int RESERVED0_BYTES = 4;
-        public static final int RESERVED1_OFFSET = 56;
-        public static final int RESERVED1_BYTES = 8;
+        public static final int SAMPLE_OFFSET = 56;
+        public static final int SAMPLE_BYTES = 8;
 
         private Record() {
         }

@@ -89,7 +89,7 @@ public final class RecordValidator implements RecordCheck {
         if ((view.flags() & ~flagsAllowed) != 0) {
             return refuse(Abi.POISON_KIND, "flag not allowed for this kind", view);
         }
-        if (copy.getInt(Abi.Record.RESERVED0_OFFSET) != 0 || copy.getLong(Abi.Record.RESERVED1_OFFSET) != 0) {
+        if (copy.getInt(Abi.Record.RESERVED0_OFFSET) != 0 || kind != Abi.RECORD_RELEASE && view.sample() != 0) {
             return refuse(Abi.POISON_KIND, "reserved field is not 0", view);
         }
         if (view.seq() != lastSeq + 1) {

@@ -63,6 +63,11 @@ public final class RecordView {
         return copy.getInt(Abi.Record.TID_OFFSET);
     }
 
+    /** Which sample a job works on (release), any word that its messages carry; 0 = not said. */
+    public long sample() {
+        return copy.getLong(Abi.Record.SAMPLE_OFFSET);
+    }
+
     /**
      * Whether a flag is set.
      *

@@ -70,6 +70,7 @@ class AbiLayoutTest {
             assertEquals(Long.MAX_VALUE - kind, view.releaseNs());
             assertEquals(-kind, view.argNs());
             assertEquals(-1 - kind, view.tid());
+            assertEquals(-1 - (long) kind, view.sample());
         }
         assertEquals(new UnsafeBuffer(javaContent()), found);
     }
@@ -93,6 +94,7 @@ class AbiLayoutTest {
             out.putBytes((kind - 1) * Abi.Record.SIZE, QueueRig.record(kind, Abi.FLAGS_KNOWN, -kind, -kind,
                 Long.MIN_VALUE + kind, Long.MIN_VALUE + kind, Long.MAX_VALUE - kind, -kind));
             out.putInt((kind - 1) * Abi.Record.SIZE + Abi.Record.TID_OFFSET, -1 - kind);
+            out.putLong((kind - 1) * Abi.Record.SIZE + Abi.Record.SAMPLE_OFFSET, -1 - (long) kind);
         }
         out.putLong(SLOT + Abi.Slot.GRANT_OFFSET, -1);
         out.putInt(SLOT + Abi.Slot.PREGRANT_OFFSET, 1);

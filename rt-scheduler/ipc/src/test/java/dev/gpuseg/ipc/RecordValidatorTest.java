@@ -50,8 +50,25 @@ class RecordValidatorTest {
     @Test
     void shouldRefuseReservedFieldsThatAreNotZero() {
         view.copy().putBytes(0, QueueRig.record(Abi.RECORD_BEGIN, 0, TASK, 1, 1, NOW_NS, 0, 0));
-        view.copy().putByte(Abi.Record.RESERVED1_OFFSET + 7, (byte) 1);
+        view.copy().putByte(Abi.Record.RESERVED0_OFFSET + 3, (byte) 1);
         assertEquals(Abi.POISON_KIND, validator.check(view, NOW_NS));
+    }
+
+    private static int checkFirst(final RecordView view) {
+        final RecordValidator fresh = new RecordValidator();
+        fresh.openTask(TASK);
+        return fresh.check(view, NOW_NS);
+    }
+
+    @Test
+    void shouldTakeTheIdentityOfASampleFromReleasesAlone() {
+        for (int kind = Abi.RECORD_BEGIN; kind <= Abi.RECORD_JOB_END; kind++) {
+            view.copy().putBytes(0, QueueRig.record(kind, 0, TASK, 1, kind == Abi.RECORD_BEGIN ? 1 : 0, NOW_NS, 1, 0));
+            view.copy().putLong(Abi.Record.SAMPLE_OFFSET, -1);
+            assertEquals(kind == Abi.RECORD_RELEASE ? RecordValidator.VALID : Abi.POISON_KIND,
+                checkFirst(view), "kind " + kind);
+            assertEquals(-1, view.sample());
+        }
     }
 
     @Test

@@ -485,7 +485,7 @@ public final class DispatcherAgent implements Runnable {
                 final long missesBefore = task.account.misses();
                 task.account.released(record.releaseNs());
                 counters.add(Counter.JOB_MISSES, task.account.misses() - missesBefore);
-                journal.release(task, record.releaseNs(), record.argNs());
+                journal.release(task, record.releaseNs(), record.argNs(), record.sample());
                 break;
             case Abi.RECORD_HINT:
                 onHint(task, record.argNs());

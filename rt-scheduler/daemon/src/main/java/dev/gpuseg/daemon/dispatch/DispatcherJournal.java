@@ -103,8 +103,8 @@ public final class DispatcherJournal {
 
     // ---- records --------------------------------------------------------------------------------------------------
 
-    void release(final TaskEntry task, final long releaseNs, final long stampNs) {
-        event(EventKind.RELEASE, task, 0, 0, releaseNs, stampNs, 0);
+    void release(final TaskEntry task, final long releaseNs, final long stampNs, final long sample) {
+        event(EventKind.RELEASE, task, 0, 0, releaseNs, stampNs, sample);
     }
 
     void hint(final TaskEntry task, final long expectedNs) {

@@ -40,6 +40,12 @@ public final class RecordWriter {
 
     /** Appends one record. */
     public void write(final int kind, final int flags, final int taskId, final long ticket, final long argNs) {
+        write(kind, flags, taskId, ticket, argNs, 0);
+    }
+
+    /** Appends one record, which says on which sample a job works. */
+    void write(final int kind, final int flags, final int taskId, final long ticket, final long argNs,
+        final long sample) {
         final int record = at + HEADER_BYTES;
         file.putShort(record + Abi.Record.KIND_OFFSET, (short) kind);
         file.putShort(record + Abi.Record.FLAGS_OFFSET, (short) flags);
@@ -50,6 +56,7 @@ public final class RecordWriter {
         file.putLong(record + Abi.Record.TIME_NS_OFFSET, nowNs);
         file.putLong(record + Abi.Record.RELEASE_NS_OFFSET, (ticket & 1) == 0 ? nowNs : 0);   // 0: not said
         file.putLong(record + Abi.Record.ARG_NS_OFFSET, argNs);
+        file.putLong(record + Abi.Record.SAMPLE_OFFSET, sample);
         file.putInt(at, Abi.Record.SIZE);
         at = record + Abi.Record.SIZE;
     }

@@ -278,12 +278,13 @@ class DispatcherAgentTest {
     }
 
     @Test
-    void shouldJournalTheStampOfARelease() throws IOException {
+    void shouldJournalStampAndSampleOfARelease() throws IOException {
         final int task = client(10);
-        writers.get(task - 1).write(Abi.RECORD_RELEASE, 0, task, 0, 4711);
+        writers.get(task - 1).write(Abi.RECORD_RELEASE, 0, task, 0, 4711, -815);
         dispatcher.cycle();
         assertEquals(EventKind.RELEASE, last().kind());
         assertEquals(4711, last().arg1());
+        assertEquals(-815, last().arg2());
     }
 
     @Test

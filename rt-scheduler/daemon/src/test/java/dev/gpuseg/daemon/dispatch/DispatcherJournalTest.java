@@ -43,7 +43,7 @@ class DispatcherJournalTest {
         calls.put("contextClosed", j -> j.contextClosed(context));
         calls.put("taskOpened", j -> j.taskOpened(task, "{}"));
         calls.put("taskClosed", j -> j.taskClosed(task));
-        calls.put("release", j -> j.release(task, 1, 0));
+        calls.put("release", j -> j.release(task, 1, 0, 0));
         calls.put("hint", j -> j.hint(task, 1));
         calls.put("begin", j -> j.begin(task, 0, 1, 2, 3, 4));
         calls.put("end", j -> j.end(task, 0, 1, 2, 3));

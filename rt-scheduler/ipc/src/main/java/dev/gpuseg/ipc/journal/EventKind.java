@@ -19,7 +19,7 @@ public enum EventKind {
     TASK_OPEN(Abi.EVENT_TASK_OPEN),
     /** A task was closed. */
     TASK_CLOSE(Abi.EVENT_TASK_CLOSE),
-    /** A job was released; arg0 = release ns. */
+    /** A job was released; arg0 = release ns, arg1 = time of its sample ns or 0, arg2 = its identity or 0. */
     RELEASE(Abi.EVENT_RELEASE),
     /** A segment was begun; arg0 = the client's time, arg1 = release ns, arg2 = absolute deadline ns. */
     BEGIN(Abi.EVENT_BEGIN),
