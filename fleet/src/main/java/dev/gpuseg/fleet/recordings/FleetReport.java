@@ -238,7 +238,8 @@ final class FleetReport {
     private void chains() {
         out.append("<h2>Worst chains</h2>\n");
         if (figures.chains().isEmpty()) {
-            out.append("<p>No job carries the stamp of another task's sample (gpuseg_job_release_stamped).</p>\n");
+            out.append("<p>No job carries another task's sample (gpuseg_job_release_stamped, ")
+                .append("gpuseg_job_release_sample).</p>\n");
             return;
         }
         out.append("<p>Age of the data when a job ends: its end less the time at which the first task took the sample. "

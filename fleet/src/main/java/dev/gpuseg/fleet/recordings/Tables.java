@@ -33,7 +33,7 @@ final class Tables {
         .int32("preemptions", "of these", r -> r.row().preemptions())
         .int64("wait_ns", "these waited between begin and grant", r -> r.row().waitNs())
         .int64("held_ns", "these had the GPU", r -> r.row().heldNs())
-        .text("source", "task that took the sample on which it works; null if it carries no stamp",
+        .text("source", "task that took the sample on which it works; null if it carries neither sample nor stamp",
             r -> r.row().source())
         .int64("age_ns", "end less the time of that sample; null if it is not complete or carries no stamp",
             r -> r.row().ageNs(), -1);

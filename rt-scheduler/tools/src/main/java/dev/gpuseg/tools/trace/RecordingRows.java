@@ -11,8 +11,9 @@ import java.util.Map;
  * The jobs, segments and decisions of a recording as rows of tables, handed over one by one while it is read. Times are
  * ns of CLOCK_MONOTONIC of the machine that recorded, durations ns. Stateless.
  *
- * <p>A chain is known by the stamp that its jobs carry ({@code gpuseg_job_release_stamped}): the task that released a
- * job with that stamp first took the sample, every later task with the same stamp works on it.
+ * <p>A chain is known by what its jobs carry, which sample it is ({@code gpuseg_job_release_sample}), or else its stamp
+ * ({@code gpuseg_job_release_stamped}): the task that released a job with it first took the sample, every later task
+ * with the same works on it. Stamps that each process converts for itself differ, so they need the former.
  */
 public final class RecordingRows {
     /** Samples that are remembered at once; one that comes back after so many others counts as new. */
@@ -35,7 +36,7 @@ public final class RecordingRows {
      * @param preemptions of its segments
      * @param waitNs      of its segments from begin until the application could go on
      * @param heldNs      its segments had the GPU
-     * @param source      task that took the sample on which it works; null = it carries no stamp
+     * @param source      task that took the sample on which it works; null = it carries neither sample nor stamp
      * @param ageNs       end less stamp; -1 if it is not complete or carries no stamp
      */
     public record Job(String task, int number, int priority, int gpu, String policy, String state, long releaseNs,
@@ -147,19 +148,22 @@ public final class RecordingRows {
             trace.simulated);
     }
 
+    /** By stamp or sample: the task that released a job with it first. */
+    private static final class Sources extends LinkedHashMap<Long, String> {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        protected boolean removeEldestEntry(final Map.Entry<Long, String> eldest) {
+            return size() > SAMPLES;
+        }
+    }
+
     /** Makes rows of what the builder hands over. */
     private static final class Reader implements TraceBuilder.Listener {
         private final Sink sink;
         private IOException failure;
-        /** By stamp: the task that released a job with it first. */
-        private final Map<Long, String> samples = new LinkedHashMap<>() {
-            private static final long serialVersionUID = 1;
-
-            @Override
-            protected boolean removeEldestEntry(final Map.Entry<Long, String> eldest) {
-                return size() > SAMPLES;
-            }
-        };
+        private final Sources byStamp = new Sources();
+        private final Sources bySample = new Sources();
         /** By task id: its name, for decisions that name another task. */
         private final Map<Integer, String> names = new LinkedHashMap<>();
 
@@ -177,7 +181,10 @@ public final class RecordingRows {
         @Override
         public void onRelease(final Trace.Job job) {
             if (job.stampNs > 0) {
-                samples.putIfAbsent(job.stampNs, job.task.name);
+                byStamp.putIfAbsent(job.stampNs, job.task.name);
+            }
+            if (job.sample != 0) {
+                bySample.putIfAbsent(job.sample, job.task.name);
             }
         }
 
@@ -199,11 +206,18 @@ public final class RecordingRows {
                 sink.job(new Job(task.name, job.number, task.priority, task.gpu, job.policy, job.isComplete()
                     ? "complete" : job.givenUp ? "given-up" : "open", job.releaseNs, job.isComplete() ? job.responseNs
                     : -1, task.deadlineNs, job.isLate(), job.segments.size(), preemptions, waitNs, heldNs,
-                    job.stampNs > 0 ? samples.getOrDefault(job.stampNs, task.name) : null,
+                    source(job),
                     job.isComplete() && job.stampNs > 0 ? job.endNs - job.stampNs : -1));
             } catch (final IOException e) {
                 failure = e;
             }
+        }
+
+        private String source(final Trace.Job job) {
+            if (job.sample != 0) {
+                return bySample.getOrDefault(job.sample, job.task.name);
+            }
+            return job.stampNs > 0 ? byStamp.getOrDefault(job.stampNs, job.task.name) : null;
         }
 
         @Override

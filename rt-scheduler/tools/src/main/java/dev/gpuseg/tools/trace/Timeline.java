@@ -194,6 +194,12 @@ final class Timeline {
                 arguments.put("release_ns", job.releaseNs);
                 arguments.put("response_ns", job.responseNs);
                 arguments.put("late", job.isLate());
+                if (job.stampNs != 0) {
+                    arguments.put("stamp_ns", job.stampNs);
+                }
+                if (job.sample != 0) {
+                    arguments.put("sample", Long.toUnsignedString(job.sample));
+                }
                 // a job that was released before the one before was done is drawn from then on
                 slices.add(new Slice(jobRow, "job " + job.number + (job.isLate() ? " LATE" : ""), "job",
                     Math.max(freeNs, job.releaseNs), Math.max(freeNs, job.endNs), 0, arguments));

@@ -126,6 +126,8 @@ public final class Trace {
         long responseNs;
         /** When the sample that it works on was taken; 0 = the application did not say. */
         long stampNs;
+        /** Which sample that is, by a word that its messages carry; 0 = the application did not say. */
+        long sample;
         final List<Segment> segments = new ArrayList<>();
         String policy;
         /** Which start of a daemon it came after, from 1; 0 = the start is not in the trace. */

@@ -450,6 +450,7 @@ public final class TraceBuilder {
             task.account.released(event.arg0());
             startJob(task, event.arg0(), true);
             task.current.stampNs = event.arg1();
+            task.current.sample = event.arg2();
             if (listener != null) {
                 listener.onRelease(task.current);
             }

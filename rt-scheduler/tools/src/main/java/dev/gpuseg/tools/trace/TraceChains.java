@@ -5,8 +5,10 @@ import dev.gpuseg.analysis.model.Chain;
 import dev.gpuseg.analysis.model.TaskSet;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 
@@ -19,11 +21,12 @@ import java.util.TreeSet;
  * start of a daemon, or after one whose sample is not known, shows no reaction time, because outputs before it may be
  * missing.
  *
- * <p><b>Which sample an output has.</b> The one of the first task with an equal stamp. Programs that convert the stamp
- * of a message to CLOCK_MONOTONIC themselves differ by nanoseconds, sometimes by 0.1 ms: without an equal one, the
- * nearest sample counts, if it is less than half a period of the first task away and no later than the end of the
- * output. Its time is the one that the first task gave. A task may end several chains, so the first tasks of the others
- * are asked, too. Stateless.
+ * <p><b>Which sample an output has.</b> Where both tasks say which one it is ({@code gpuseg_job_release_sample}), that
+ * one. Otherwise the one of the first task with an equal stamp. Programs that convert the stamp of a message to
+ * CLOCK_MONOTONIC themselves differ by nanoseconds, sometimes by 0.1 ms: without an equal one, the nearest sample
+ * counts, if it is less than half a period of the first task away and no later than the end of the output. Its time is
+ * the one that the first task gave. A task may end several chains, so the first tasks of the others are asked, too.
+ * Stateless.
  */
 final class TraceChains {
     /**
@@ -71,13 +74,13 @@ final class TraceChains {
         final String head = chain.tasks().get(0);
         final String last = lastOf(chain);
         final Trace.Task output = taskOf(trace, last);
-        if (output == null || output.jobs.stream().noneMatch(job -> job.stampNs != 0)) {
+        if (output == null || output.jobs.stream().noneMatch(TraceChains::isStamped)) {
             return new Seen(chain, List.of(), 0, "task \"" + last + "\" gave no stamps; call "
                 + "gpuseg_job_release_stamped in each task of the chain");
         }
         final List<Trace.Job> jobs = new ArrayList<>();
         for (final Trace.Job job : output.jobs) {
-            if (job.isComplete() && job.stampNs != 0 && Trace.isEnforced(job.policy)) {
+            if (job.isComplete() && isStamped(job) && Trace.isEnforced(job.policy)) {
                 jobs.add(job);
             }
         }
@@ -107,6 +110,10 @@ final class TraceChains {
             beforeNs = sampleNs;
         }
         return new Seen(chain, outputs, unmatched, problem(head, last, outputs.size(), unmatched, origin));
+    }
+
+    private static boolean isStamped(final Trace.Job job) {
+        return job.stampNs != 0 || job.sample != 0;
     }
 
     private static String problem(final String head, final String last, final int matched, final int unmatched,
@@ -142,32 +149,67 @@ final class TraceChains {
         return trace.tasks.stream().filter(task -> task.name.equals(name)).findFirst().orElse(null);
     }
 
-    /** The stamps that a task gave, in order. */
+    /** The samples on which the jobs of a task work. */
     private static final class Samples {
         final String name;
-        final TreeSet<Long> stamps = new TreeSet<>();
+        private final TreeSet<Long> stamps = new TreeSet<>();
+        /** By what a message says of itself; a recording that is played again says the same again. */
+        private final Map<Long, TreeSet<Long>> stampsOf = new HashMap<>();
         /** Two stamps of one sample are less than half of it apart. */
-        final long periodNs;
+        private final long periodNs;
 
         /** The period is what the program said, or else what the task set says. */
         Samples(final Trace.Task task, final TaskSet set) {
             name = task.name;
-            task.jobs.stream().filter(job -> job.stampNs != 0).forEach(job -> stamps.add(job.stampNs));
+            for (final Trace.Job job : task.jobs) {
+                if (job.stampNs != 0) {
+                    stamps.add(job.stampNs);
+                    if (job.sample != 0) {
+                        stampsOf.computeIfAbsent(job.sample, sample -> new TreeSet<>()).add(job.stampNs);
+                    }
+                }
+            }
             periodNs = task.periodNs > 0 ? task.periodNs : set.tasks().stream()
                 .filter(model -> model.name().equals(name)).mapToLong(model -> model.periodNs()).findFirst().orElse(0);
         }
 
-        /** Time of the nearest sample, {@link Origin#NONE} if none is near. Of two equally near ones the older. */
-        long nearest(final Trace.Job job) {
-            if (stamps.contains(job.stampNs)) {
+        /** Whether job and task both say which samples they have; then times do not count. */
+        private boolean areNamed(final Trace.Job job) {
+            return job.sample != 0 && !stampsOf.isEmpty();
+        }
+
+        /** Whether the task says that it works on the sample of that job: the same one, or an equal stamp. */
+        boolean contain(final Trace.Job job) {
+            return areNamed(job) ? stampsOf.containsKey(job.sample) : stamps.contains(job.stampNs);
+        }
+
+        /** Time of the sample on which a job works, {@link Origin#NONE} if it is none of these. */
+        long sampleOf(final Trace.Job job) {
+            if (areNamed(job)) {
+                return nearest(stampsOf.getOrDefault(job.sample, new TreeSet<>()), job);
+            }
+            final long sampleNs = nearest(stamps, job);
+            return sampleNs == job.stampNs || 2 * Math.abs(sampleNs - job.stampNs) < periodNs ? sampleNs : Origin.NONE;
+        }
+
+        /** How far a job's stamp is from that of its sample; 0 if they are certainly the same. */
+        long distanceNs(final Trace.Job job) {
+            final long sampleNs = sampleOf(job);
+            return sampleNs == Origin.NONE ? Long.MAX_VALUE : areNamed(job) ? 0 : Math.abs(sampleNs - job.stampNs);
+        }
+
+        /** The equal one, or the nearest one before the end of the job; of two equally near ones the older. */
+        private static long nearest(final TreeSet<Long> times, final Trace.Job job) {
+            if (times.contains(job.stampNs)) {
                 return job.stampNs;
             }
-            final Long older = stamps.floor(Math.min(job.stampNs, job.endNs));
-            final Long newer = stamps.higher(job.stampNs);
-            final boolean useNewer = newer != null && newer <= job.endNs
-                && (older == null || newer - job.stampNs < job.stampNs - older);
-            final Long sample = useNewer ? newer : older;
-            return sample != null && 2 * Math.abs(sample - job.stampNs) < periodNs ? sample : Origin.NONE;
+            final long stampNs = job.stampNs != 0 ? job.stampNs : job.endNs;
+            final Long older = times.floor(Math.min(stampNs, job.endNs));
+            final Long newer = times.higher(stampNs);
+            if (newer != null && newer <= job.endNs && (older == null || newer - stampNs < stampNs - older)) {
+                return newer;
+            }
+            return older == null ? Origin.NONE : older;
         }
     }
 
@@ -227,29 +269,24 @@ final class TraceChains {
         }
 
         private boolean isPassedOn(final Trace.Job job, final Rival rival) {
-            return rival.samples.stamps.contains(job.stampNs) && !own.stamps.contains(job.stampNs)
-                && (rival.isHead || distance(own, job) > NEAR_NS);
-        }
-
-        private static long distance(final Samples samples, final Trace.Job job) {
-            final long sampleNs = samples.nearest(job);
-            return sampleNs == NONE ? Long.MAX_VALUE : Math.abs(sampleNs - job.stampNs);
+            return rival.samples.contain(job) && !own.contain(job)
+                && (rival.isHead || own.distanceNs(job) > NEAR_NS);
         }
 
         /** Time of the sample on which an output works, {@link #NONE} or {@link #OTHER}. */
         long sampleOf(final Trace.Job job) {
-            final long distanceNs = distance(own, job);
+            final long distanceNs = own.distanceNs(job);
             if (distanceNs == 0) {
-                return own.nearest(job);
+                return own.sampleOf(job);
             }
             for (final Rival rival : rivals) {
-                if (rival.isPassedOn ? rival.samples.stamps.contains(job.stampNs)
-                    : distanceNs > NEAR_NS && distance(rival.samples, job) < distanceNs) {
+                if (rival.isPassedOn ? rival.samples.contain(job)
+                    : distanceNs > NEAR_NS && rival.samples.distanceNs(job) < distanceNs) {
                     rival.taken++;
                     return OTHER;
                 }
             }
-            return own.nearest(job);
+            return own.sampleOf(job);
         }
     }
 }

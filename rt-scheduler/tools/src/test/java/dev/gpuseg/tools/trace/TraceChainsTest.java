@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -49,7 +50,12 @@ class TraceChainsTest {
 
     private static void job(final JournalRing ring, final int task, final long releaseNs, final long endNs,
         final long stampNs) {
-        ring.write(EventKind.RELEASE, releaseNs, 0, 0, task, 0, task, task, releaseNs, stampNs, 0);
+        job(ring, task, releaseNs, endNs, stampNs, 0);
+    }
+
+    private static void job(final JournalRing ring, final int task, final long releaseNs, final long endNs,
+        final long stampNs, final long sample) {
+        ring.write(EventKind.RELEASE, releaseNs, 0, 0, task, 0, task, task, releaseNs, stampNs, sample);
         ring.write(EventKind.JOB_END, endNs, 0, 0, task, 0, task, task, endNs, endNs - releaseNs, 0);
     }
 
@@ -324,6 +330,115 @@ class TraceChainsTest {
         final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
         assertEquals(10, seen.outputs().size());
         assertEquals("", seen.problem());
+    }
+
+    @Test
+    void shouldGoByWhatTheMessagesSayHoweverFarTheStampsAreApart() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            for (int k = 1; k <= 8; k++) {
+                // 6 ms: nearer to another sample; 700 ms: the clock was set while the message was under way
+                final long offNs = k == 3 ? 700 * MS : k == 5 ? -700 * MS : k % 2 == 0 ? 6 * MS : -6 * MS;
+                job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k), -k);
+                job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 5 * MS, sampleNs(k) + offNs, -k);
+            }
+        });
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
+        assertEquals(List.of(5 * MS), ages(seen).stream().distinct().toList());
+        assertEquals(List.of(-1L, 15 * MS), reactions(seen).stream().distinct().toList());
+        assertEquals(8, seen.outputs().size());
+        assertEquals("", seen.problem());
+    }
+
+    @Test
+    void shouldGiveAMessageOfAnUnknownSampleToNoNeighbourOfIt() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            for (int k = 1; k <= 4; k++) {
+                if (k != 2) {
+                    job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k), k);
+                }
+                job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 5 * MS, k == 2 ? sampleNs(1) : sampleNs(k) + 1, k);
+            }
+        });
+        final TraceChains.Seen seen = TraceChains.of(trace, set()).get(0);
+        assertEquals("1 of 4 outputs match no sample of task \"camera\"", seen.problem());
+        assertEquals(List.of(-1L, -1L, 15 * MS), reactions(seen));
+    }
+
+    @Test
+    void shouldGoByTimeWhereOneOfTheTwoDoesNotSayWhichSampleItHas() throws Exception {
+        for (final boolean first : List.of(true, false)) {
+            final Trace trace = trace(List.of("camera", "brake"), ring -> {
+                for (int k = 1; k <= 4; k++) {
+                    job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k), first ? k : 0);
+                    job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 5 * MS, sampleNs(k) + 88, first ? 0 : k);
+                }
+            });
+            assertEquals(List.of(-1L, 15 * MS, 15 * MS, 15 * MS), reactions(TraceChains.of(trace, set()).get(0)));
+            clear();
+        }
+    }
+
+    @Test
+    void shouldTellTheRoundsApartOfMessagesThatArePlayedAgain() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            for (int k = 1; k <= 9; k++) {
+                job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k), 1 + k % 3);
+                job(ring, 2, sampleNs(k) + 2 * MS, sampleNs(k) + 5 * MS, sampleNs(k) + 6 * MS, 1 + k % 3);
+            }
+        });
+        assertEquals(List.of(5 * MS), ages(TraceChains.of(trace, set()).get(0)).stream().distinct().toList());
+    }
+
+    @Test
+    void shouldGiveEachOutputToTheChainOfItsSampleByName() throws Exception {
+        final Trace trace = trace(List.of("camera", "lidar", "brake"), ring -> {
+            for (int k = 1; k <= 10; k++) {
+                final int of = k % 2;   // both sample at once, and brake's stamps are the same for either
+                job(ring, 1, sampleNs(k), sampleNs(k) + MS, sampleNs(k), 2 * k);
+                job(ring, 2, sampleNs(k), sampleNs(k) + MS, sampleNs(k), 2 * k + 1);
+                job(ring, 3, sampleNs(k) + 2 * MS, sampleNs(k) + (3 + of) * MS, sampleNs(k), 2 * k + of);
+            }
+        });
+        final List<TraceChains.Seen> seen = TraceChains.of(trace, twoChains());
+        assertEquals(List.of(3 * MS, 3 * MS, 3 * MS, 3 * MS, 3 * MS), ages(seen.get(0)));
+        assertEquals(List.of(4 * MS, 4 * MS, 4 * MS, 4 * MS, 4 * MS), ages(seen.get(1)));
+        assertEquals(List.of("", ""), seen.stream().map(TraceChains.Seen::problem).toList());
+    }
+
+    @Test
+    void shouldShowStampAndSampleInTheExport() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring ->
+            job(ring, 1, sampleNs(1), sampleNs(1) + MS, sampleNs(1) - 1, -1));
+        final Map<String, Object> shown = Timeline.of(trace).slices.stream()
+            .filter(slice -> slice.name().equals("job 1")).findFirst().orElseThrow().arguments();
+        assertEquals(sampleNs(1) - 1, shown.get("stamp_ns"));
+        assertEquals("18446744073709551615", shown.get("sample"));
+    }
+
+    @Test
+    void shouldTellTheRowsOfARecordingWhoTookTheSample() throws Exception {
+        trace(List.of("camera", "brake"), ring -> {
+            job(ring, 1, sampleNs(1), sampleNs(1) + MS, sampleNs(1), 7);
+            job(ring, 2, sampleNs(1) + 2 * MS, sampleNs(1) + 5 * MS, sampleNs(1) + 50, 7);
+            job(ring, 1, sampleNs(2), sampleNs(2) + MS, sampleNs(2));
+            job(ring, 2, sampleNs(2) + 2 * MS, sampleNs(2) + 5 * MS, sampleNs(2));   // older libraries say no more
+        });
+        final List<String> sources = new ArrayList<>();
+        RecordingRows.read(Source.open(directory.resolve("journal")), new RecordingRows.Sink() {
+            @Override
+            public void job(final RecordingRows.Job job) {
+                sources.add(job.task() + " of " + job.source());
+            }
+
+            @Override
+            public void segment(final RecordingRows.Segment segment) {
+            }
+
+            @Override
+            public void decision(final RecordingRows.Decision decision) {
+            }
+        });
+        assertEquals(List.of("camera of camera", "brake of camera", "camera of camera", "brake of camera"), sources);
     }
 
     private void clear() throws Exception {
