@@ -39,10 +39,12 @@ int main(int argc, char **argv)
 		gpuseg::Task task(client, options);
 		ros::Subscriber images =
 			node.subscribe<std_msgs::Header>("image", 1, [&](const std_msgs::Header::ConstPtr &image) {
-				const std::int64_t age_ns = (ros::Time::now() - image->stamp).toNSec();
+				/* first: if this thread is held up in between, the image looks older, not younger */
+				const gpuseg::Nanoseconds now = gpuseg::now();
+				const gpuseg::Nanoseconds age((ros::Time::now() - image->stamp).toNSec());
 				std::uint64_t fence;
 
-				task.release(gpuseg::now(), gpuseg::now() - gpuseg::Nanoseconds(age_ns));
+				task.release(now, now - age, image->stamp.toNSec());
 				{
 					gpuseg::Segment segment(task);
 					gpuseg_sim_submit(gpu, KERNEL_NS, &fence);
