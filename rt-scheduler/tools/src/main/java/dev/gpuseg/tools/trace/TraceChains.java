@@ -189,7 +189,8 @@ final class TraceChains {
                 return nearest(stampsOf.getOrDefault(job.sample, new TreeSet<>()), job);
             }
             final long sampleNs = nearest(stamps, job);
-            return sampleNs == job.stampNs || 2 * Math.abs(sampleNs - job.stampNs) < periodNs ? sampleNs : Origin.NONE;
+            return sampleNs == job.stampNs || Math.abs(sampleNs - job.stampNs) < periodNs - periodNs / 2 ? sampleNs
+                : Origin.NONE;
         }
 
         /** How far a job's stamp is from that of its sample; 0 if they are certainly the same. */

@@ -215,6 +215,15 @@ class TraceChainsTest {
     }
 
     @Test
+    void shouldCountAnOutputWithTheLatestStampThatThereIs() throws Exception {
+        final Trace trace = trace(List.of("camera", "brake"), ring -> {
+            job(ring, 1, sampleNs(1), sampleNs(1) + MS, sampleNs(1));
+            job(ring, 2, sampleNs(1) + 2 * MS, sampleNs(1) + 3 * MS, Long.MAX_VALUE);
+        });
+        assertEquals(1, TraceChains.of(trace, set()).get(0).unmatched());
+    }
+
+    @Test
     void shouldLeaveOutputsHalfAPeriodFromTwoSamplesToNeither() throws Exception {
         final Trace trace = trace(List.of("camera", "brake"), ring -> {
             job(ring, 1, sampleNs(1), sampleNs(1) + MS, sampleNs(1));
