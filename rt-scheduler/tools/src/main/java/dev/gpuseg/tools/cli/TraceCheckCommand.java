@@ -8,7 +8,6 @@ import dev.gpuseg.analysis.io.InvalidFileException;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.TaskSet;
-import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.launch.PolicyJarOption;
@@ -16,13 +15,17 @@ import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.tools.trace.DecisionReplay;
 import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.Trace;
+import dev.gpuseg.tools.trace.TraceBounds;
 import dev.gpuseg.tools.trace.TraceBuilder;
 import dev.gpuseg.tools.trace.TraceCheck;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -34,11 +37,14 @@ import picocli.CommandLine.Spec;
 
 /** A recording against what was assumed and promised. */
 @Command(name = "check", mixinStandardHelpOptions = true,
-    description = "Compare a recording with a task set: execution times, periods, deadlines, bounds, chains, "
-        + "priority inversions, lost records. What ran under policy rr is not judged.",
+    description = "Compare a recording with a task set: execution times, periods, deadlines, the bounds that are "
+        + "sound for its policy and mechanism, chains, priority inversions, lost records. What ran under policy rr is "
+        + "not judged.",
     footer = "%nExit status: 0 every check passed, 3 one did not, 2 the input is wrong, 1 failure.")
 final class TraceCheckCommand implements Callable<Integer> {
-    private static final int SHOWN = 50;
+    /** Findings of one kind that are printed. */
+    private static final int SHOWN = 10;
+    private static final double PERCENT = 100;
 
     @Spec
     private CommandSpec spec;
@@ -48,10 +54,6 @@ final class TraceCheckCommand implements Callable<Integer> {
 
     @Option(names = "--taskset", paramLabel = "FILE", required = true, description = "Task set in YAML or JSON.")
     private Path taskSet;
-
-    @Option(names = "--bounds", description = "Also compare response times with the bounds of gcaps-window-suspend or "
-            + "gcaps-window-busy, by the mode of the set.")
-    private boolean bounds;
 
     @Option(names = "--decisions",
         description = "Also replay the scheduler and compare its decisions with the recorded ones.")
@@ -71,21 +73,22 @@ final class TraceCheckCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         final TaskSet set;
-        final AnalysisResult result;
         final long toleranceNs;
         try {
             set = new TaskSetReader().read(taskSet);
-            result = !bounds ? null
-                : Analyses.recommended(set.mode()).analyse(set);
             toleranceNs = Durations.parse(tolerance);
         } catch (final InvalidFileException | IllegalArgumentException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage(), e);
         }
         final Source source = Source.open(file);
         final Trace trace = TraceBuilder.read(source);
-        final TraceCheck.Result checked = TraceCheck.of(trace, set, result, toleranceNs);
+        final TraceBounds bounds = TraceBounds.of(trace, set);
+        final TraceCheck.Result checked = TraceCheck.of(trace, set, bounds.result(), toleranceNs);
         final List<TraceCheck.Finding> findings = new ArrayList<>(checked.findings());
         final List<String> notes = new ArrayList<>(checked.notes());
+        if (!bounds.reason().isEmpty()) {
+            notes.add(bounds.reason());
+        }
         long compared = 0;
         if (decisions) {
             final DecisionReplay.Result replay = replay(source);
@@ -105,7 +108,7 @@ final class TraceCheckCommand implements Callable<Integer> {
             out.println(new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(
                 asJson(trace, checked, findings, notes, compared)));
         } else {
-            print(out, trace, checked, findings, notes, compared, result);
+            print(out, trace, checked, findings, notes, compared, bounds.result());
         }
         out.flush();
         return findings.isEmpty() ? ExitCode.OK : ExitCode.NO;
@@ -124,6 +127,11 @@ final class TraceCheckCommand implements Callable<Integer> {
         final ObjectNode root = JsonNodeFactory.instance.objectNode();
         root.put("holds", findings.isEmpty()).put("simulated", trace.isSimulated()).put("jobs_judged", checked.judged())
             .put("jobs_left_out", checked.leftOut()).put("decisions_compared", compared);
+        for (final TraceCheck.TaskRow row : checked.tasks()) {
+            root.withArray("tasks").addObject().put("task", row.task()).put("jobs", row.jobs()).put("late", row.late())
+                .put("longest_ns", row.longestNs()).put("deadline_ns", row.deadlineNs())
+                .put("bound_ns", row.boundNs());
+        }
         root.putArray("findings");
         for (final TraceCheck.Finding f : findings) {
             root.withArray("findings").addObject().put("kind", f.kind()).put("task", f.task()).put("job", f.job())
@@ -145,6 +153,28 @@ final class TraceCheckCommand implements Callable<Integer> {
         return root;
     }
 
+    /** A line for each task: how many jobs, how many late, and how near the longest came to what it must not exceed. */
+    private static void table(final PrintWriter out, final List<TraceCheck.TaskRow> rows) {
+        final int width = Math.max(4, rows.stream().mapToInt(row -> row.task().length()).max().orElse(0));
+        final String format = "%-" + width + "s %7s %6s %10s  %s%n";
+        if (!rows.isEmpty()) {
+            out.printf(Locale.ROOT, format, "task", "jobs", "late", "longest", "of");
+        }
+        for (final TraceCheck.TaskRow row : rows) {
+            out.printf(Locale.ROOT, format, row.task(), row.jobs(), row.deadlineNs() == 0 ? "-" : "" + row.late(),
+                row.jobs() == 0 ? "-" : Durations.format(row.longestNs()), limit(row));
+        }
+    }
+
+    private static String limit(final TraceCheck.TaskRow row) {
+        if (row.deadlineNs() == 0) {
+            return "best effort";
+        }
+        final long limitNs = row.boundNs() == null ? row.deadlineNs() : row.boundNs();
+        return (row.boundNs() == null ? "deadline " : "bound ") + Durations.format(limitNs) + (row.jobs() == 0
+            || limitNs == 0 ? "" : String.format(Locale.ROOT, " (%.0f %%)", PERCENT * row.longestNs() / limitNs));
+    }
+
     private static String figure(final long seenNs, final Long boundNs, final long limitNs) {
         return (seenNs == 0 ? "not seen" : Durations.format(seenNs))
             + (boundNs == null ? "" : ", bound " + Durations.format(boundNs))
@@ -154,12 +184,15 @@ final class TraceCheckCommand implements Callable<Integer> {
     private void print(final PrintWriter out, final Trace trace, final TraceCheck.Result checked,
         final List<TraceCheck.Finding> findings, final List<String> notes, final long compared,
         final AnalysisResult result) {
-        for (int i = 0; i < Math.min(SHOWN, findings.size()); i++) {
-            out.println(findings.get(i).kind() + ": " + findings.get(i).text());
-        }
-        if (findings.size() > SHOWN) {
-            out.println("… and " + (findings.size() - SHOWN) + " more (--json shows all)");
-        }
+        table(out, checked.tasks());
+        final Map<String, List<TraceCheck.Finding>> kinds = new LinkedHashMap<>();
+        findings.forEach(finding -> kinds.computeIfAbsent(finding.kind(), kind -> new ArrayList<>()).add(finding));
+        kinds.forEach((kind, all) -> {
+            all.stream().limit(SHOWN).forEach(finding -> out.println(kind + ": " + finding.text()));
+            if (all.size() > SHOWN) {
+                out.println(kind + ": " + (all.size() - SHOWN) + " more (--json shows all)");
+            }
+        });
         for (final TraceCheck.MissRow row : checked.misses()) {
             out.println("task " + row.task() + ": " + row.late() + " late, at most " + row.most() + " of " + row.jobs()
                 + " in a row, limit " + row.limit() + (row.bound() == null ? "" : ", bound " + row.bound()));

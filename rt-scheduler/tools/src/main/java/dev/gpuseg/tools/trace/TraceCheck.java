@@ -76,9 +76,23 @@ public final class TraceCheck {
      * @param notes    what could not be judged
      * @param chains   what was seen of the chains of the set, in its order
      * @param misses   what was seen of the tasks that may miss deadlines, in its order
+     * @param tasks    what was seen of the tasks of the set, in its order
      */
     public record Result(List<Finding> findings, int judged, int leftOut, List<String> notes,
-        List<ChainRow> chains, List<MissRow> misses) {
+        List<ChainRow> chains, List<MissRow> misses, List<TaskRow> tasks) {
+    }
+
+    /**
+     * What was seen of one task.
+     *
+     * @param task       its name
+     * @param jobs       jobs that were judged
+     * @param late       of these, later than the deadline of the set; 0 for best effort
+     * @param longestNs  longest response time, 0 if no job was judged
+     * @param deadlineNs of the set; 0 for best effort
+     * @param boundNs    bound of the response time; null if there is none, or none was asked for
+     */
+    public record TaskRow(String task, int jobs, int late, long longestNs, long deadlineNs, Long boundNs) {
     }
 
     /**
@@ -119,6 +133,7 @@ public final class TraceCheck {
     private final List<String> notes = new ArrayList<>();
     private final List<ChainRow> chains = new ArrayList<>();
     private final List<MissRow> misses = new ArrayList<>();
+    private final List<TaskRow> rows = new ArrayList<>();
     private int judged;
     private int leftOut;
 
@@ -146,7 +161,7 @@ public final class TraceCheck {
         check.inversions();
         check.chains();
         return new Result(check.findings, check.judged, check.leftOut, check.notes, check.chains,
-            check.misses);
+            check.misses, check.rows);
     }
 
     // ---- chains ----------------------------------------------------------------------------------------------------
@@ -241,6 +256,9 @@ public final class TraceCheck {
         // what the end of another job releases has no distance of its own
         final boolean released = set.chains().eventPredecessors().containsKey(model.name());
         Trace.Job before = null;
+        int jobs = 0;
+        int late = 0;
+        long longestNs = 0;
         for (final Trace.Job job : task.jobs) {
             if (!Trace.isEnforced(job.policy)) {
                 leftOut += job.isComplete() ? 1 : 0;
@@ -255,11 +273,13 @@ public final class TraceCheck {
             if (!job.isComplete()) {
                 continue;
             }
-            judged++;
+            jobs++;
+            longestNs = Math.max(longestNs, job.responseNs);
             parts(model, job, ownCore);
             if (model.bestEffort()) {
                 continue;
             }
+            late += job.responseNs > model.deadlineNs() ? 1 : 0;
             if (model.missLimit() == null && job.responseNs > model.deadlineNs()) {
                 add("deadline", job, job.endNs, job.responseNs, model.deadlineNs(), "took " + ms(job.responseNs)
                     + ", deadline " + ms(model.deadlineNs()));
@@ -269,6 +289,9 @@ public final class TraceCheck {
                     + "bound " + ms(wcrtNs) + " of " + bounds.analysis());
             }
         }
+        judged += jobs;
+        rows.add(new TaskRow(model.name(), jobs, late, longestNs, model.bestEffort() ? 0 : model.deadlineNs(),
+            model.bestEffort() ? null : wcrtNs));
     }
 
     private void misses(final Task model, final Trace.Task task) {
@@ -463,7 +486,7 @@ public final class TraceCheck {
         return row.parameters().isEmpty() && row.enforces();
     }
 
-    private static Optional<Policy> judge(final String policy) {
+    static Optional<Policy> judge(final String policy) {
         return PolicyCatalog.builtIn().find(policy).filter(TraceCheck::isJudge)
             .map(row -> PolicyCatalog.builtIn().create(policy));
     }

@@ -88,7 +88,7 @@ class ChainSystemTest {
         rig.realTime();
         Attempts.of(4, () -> {
             play();
-            final JsonNode checked = check("", "--bounds");
+            final JsonNode checked = check("");
             final JsonNode chain = checked.path("chains").path(0);
             assertEquals("stop", chain.path("name").asText(), checked::toString);
             assertTrue(chain.path("outputs").asInt() > 10, checked::toString);

@@ -60,7 +60,7 @@ class TraceCommandTest {
         final int[] demos = new int[1];
         Attempts.of(4, () -> {
             record(shared.resolve("demo" + demos[0]++));
-            final StringOutput checked = check(recording, "--bounds", "--decisions");
+            final StringOutput checked = check(recording, "--decisions");
             String stalled = null;
             for (final JsonNode finding : JSON.readTree(checked.out()).path("findings")) {
                 final String kind = finding.path("kind").asText();
@@ -199,7 +199,7 @@ class TraceCommandTest {
         assertTrue(analyzed.status() == ExitCode.OK || analyzed.status() == ExitCode.NO, analyzed.text());
         final JsonNode tasks = JSON.readTree(analyzed.out()).path("results").path("gcaps-window-suspend").path("tasks");
         assertEquals(7, tasks.size(), analyzed.text());
-        final StringOutput checked = check(recording, "--bounds", "--decisions");
+        final StringOutput checked = check(recording, "--decisions");
         final JsonNode result = JSON.readTree(checked.out());
         final boolean late = lateJobs() > 0;   // on an overloaded machine deadlines are missed for real
         assertEquals(late ? ExitCode.NO : ExitCode.OK, checked.status(), checked.text());
