@@ -14,7 +14,7 @@ import java.util.Set;
 
 /** The shipped JSON schema of a task set, for editors and as a check of what the reader accepts. Thread-safe. */
 public final class TaskSetSchema {
-    private static final String RESOURCE = "/dev/gpuseg/analysis/task-set.schema.json";
+    static final String RESOURCE = "/dev/gpuseg/analysis/task-set.schema.json";
 
     private final JsonSchema schema;
 

@@ -13,6 +13,7 @@ import dev.gpuseg.analysis.io.Provenance;
 import dev.gpuseg.analysis.io.ReportFormat;
 import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.analysis.io.ResultWriter;
+import dev.gpuseg.analysis.io.TaskSetFormat;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.io.TaskSetWriter;
 import dev.gpuseg.analysis.io.Verdict;
@@ -135,12 +136,25 @@ final class AnalyzeCommand implements Callable<Integer> {
             + "written if a deadline does not hold.")
     private Path certificateFile;
 
+    @Option(names = "--example", description = "Print a task set with comments to start from, which this command "
+        + "accepts, and nothing else. The format: man 5 gpuseg-taskset.")
+    private boolean example;
+
     @Override
     public Integer call() {
         final PrintWriter out = spec.commandLine().getOut();
         try {
+            if (example) {
+                if (file != null || batch != null) {
+                    throw new IllegalArgumentException("--example analyses nothing; leave out "
+                        + (file != null ? file : "--batch"));
+                }
+                write(TaskSetFormat.example(), out);
+                return OK;
+            }
             if ((file == null) == (batch == null)) {
-                throw new IllegalArgumentException("name one FILE, or --batch FILE");
+                throw new IllegalArgumentException("name one FILE, or --batch FILE; --example prints one "
+                    + "to start from");
             }
             if (certificateFile != null && batch != null) {
                 throw new IllegalArgumentException("--certificate goes with one FILE, not with --batch");

@@ -45,6 +45,7 @@ final class TraceCheckCommand implements Callable<Integer> {
     /** Findings of one kind that are printed. */
     private static final int SHOWN = 10;
     private static final double PERCENT = 100;
+    private static final long NS_PER_US = 1_000;
 
     @Spec
     private CommandSpec spec;
@@ -162,7 +163,7 @@ final class TraceCheckCommand implements Callable<Integer> {
         }
         for (final TraceCheck.TaskRow row : rows) {
             out.printf(Locale.ROOT, format, row.task(), row.jobs(), row.deadlineNs() == 0 ? "-" : "" + row.late(),
-                row.jobs() == 0 ? "-" : Durations.format(row.longestNs()), limit(row));
+                row.jobs() == 0 ? "-" : Durations.format(row.longestNs() / NS_PER_US * NS_PER_US), limit(row));
         }
     }
 

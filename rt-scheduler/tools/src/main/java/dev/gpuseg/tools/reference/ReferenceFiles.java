@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.reference;
 
+import dev.gpuseg.analysis.io.TaskSetFormat;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.launch.CommandLines;
 import dev.gpuseg.daemon.launch.DaemonMain;
@@ -66,6 +67,7 @@ public final class ReferenceFiles {
             }
         }
         Files.writeString(directory.resolve("gpuseg.yaml.5"), files.settings());
+        Files.writeString(directory.resolve("gpuseg-taskset.5"), files.taskSet());
         Files.writeString(directory.resolve("gpuseg.bash"), files.bash(root));
         Files.writeString(directory.resolve("_gpuseg"), zsh());
         Files.writeString(directory.resolve("gpuseg.fish"), fish(root.getCommandSpec()));
@@ -174,6 +176,29 @@ public final class ReferenceFiles {
         return page.append(".SH EXAMPLES\n.EX\n").append(roff("policy: edf\nmetrics: 127.0.0.1:9477\nwatchdog-period: "
             + "80ms\nadmission: enforce\ntaskset: /etc/gpuseg/robot.yaml")).append("\n.EE\n.SH SEE ALSO\n"
             + ".BR gpuseg\\-daemon\\-run (1),\n.BR gpuseg\\-daemon\\-config (1)\n").toString();
+    }
+
+    /** The task-set file: its keys from the schema, and the example of {@code gpuseg analyze --example}. */
+    private String taskSet() {
+        final StringBuilder page = new StringBuilder(".\\\" SPDX-License-Identifier: Apache-2.0\n.TH GPUSEG-TASKSET 5 ")
+            .append(date).append(" \"").append(roff(version)).append("\" \"gpuseg manual\"\n.SH NAME\n"
+            + "gpuseg\\-taskset \\- task set of gpuseg analyze, simulate, trace and run\n.SH DESCRIPTION\n")
+            .append(roff("A YAML or JSON file that says how long each task computes and uses the GPU at most, and how "
+                + "often: gpuseg analyze computes from it whether every deadline holds, gpuseg simulate plays it, "
+                + "gpuseg trace check compares a recording with it, and gpuseg run --admission enforce --taskset FILE "
+                + "lets nothing else in. gpuseg trace taskset draws one from a recording. A file for "
+                + "gpuseg analyze --batch has one JSON task set a line."))
+            .append("\n.PP\n").append(roff("Every time carries a unit (ns, us, ms, s); a bare number is refused. "
+                + "Priorities are 1..99, 99 is the highest. Cores count from 1, GPUs from 0. Keys that are not listed "
+                + "here are refused.")).append('\n');
+        for (final TaskSetFormat.Section section : TaskSetFormat.sections()) {
+            page.append(".SH KEYS OF ").append(roff(section.title().toUpperCase(java.util.Locale.ROOT))).append('\n');
+            section.keys().forEach((key, text) -> page.append(".TP\n.B ").append(roff(key)).append('\n')
+                .append(roff(text + ".")).append('\n'));
+        }
+        return page.append(".SH EXAMPLES\n.EX\n").append(roff(TaskSetFormat.example())).append("\n.EE\n.SH SEE ALSO\n"
+            + ".BR gpuseg\\-analyze (1),\n.BR gpuseg\\-calibrate (1),\n.BR gpuseg\\-trace\\-taskset (1),\n"
+            + ".BR gpuseg\\-run (1)\n").toString();
     }
 
     private static String brief(final String description) {

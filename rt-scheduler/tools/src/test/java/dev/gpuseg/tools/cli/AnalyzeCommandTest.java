@@ -76,6 +76,15 @@ class AnalyzeCommandTest {
     }
 
     @Test
+    void shouldPrintAnExampleThatItAccepts() throws IOException {
+        assertEquals(0, run("--example"));
+        final String example = out.toString();
+        assertEquals(0, run(file("example.yaml", example)), err.toString());
+        assertEquals(2, run("--example", "example.yaml"));
+        assertTrue(err.toString().contains("--example analyses nothing; leave out example.yaml"), err.toString());
+    }
+
+    @Test
     void shouldWriteJsonInFileOrder() throws IOException {
         final Path result = directory.resolve("result.json");
         assertEquals(0, run(file("set.yaml", SET.formatted("100ms")), "--analysis", "gcaps-suspend,gcaps-busy",

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.gpuseg.analysis.io.TaskSetFormat;
 import dev.gpuseg.daemon.launch.CommandLines;
 import dev.gpuseg.daemon.launch.DaemonMain;
 import dev.gpuseg.daemon.launch.RunSettings;
@@ -16,6 +17,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -70,6 +72,21 @@ class ReferenceFilesTest {
         for (final String key : new RunSettings().all()) {
             assertTrue(page.contains(".B " + key.replace("-", "\\-") + "\n"), key);
         }
+    }
+
+    @Test
+    void shouldDescribeEveryKeyOfATaskSetAndGiveTheExample() throws Exception {
+        ReferenceFiles.write(directory, "2026-11-21");
+        final String page = Files.readString(directory.resolve("gpuseg-taskset.5"));
+        for (final TaskSetFormat.Section section : TaskSetFormat.sections()) {
+            final String heading = ".SH KEYS OF " + section.title().toUpperCase(Locale.ROOT) + "\n";
+            assertTrue(page.contains(heading), heading);
+            final String below = page.substring(page.indexOf(heading)).replaceFirst("(?s)(?<=.)\\.SH EXAMPLES.*", "");
+            section.keys().keySet().forEach(key -> assertTrue(below.contains("\n.B " + key + "\n"), key));
+        }
+        final String example = page.substring(page.indexOf(".SH EXAMPLES\n.EX\n") + ".SH EXAMPLES\n.EX\n".length(),
+            page.indexOf(".EE\n.SH SEE ALSO")).replace("\\-", "-");
+        assertEquals(TaskSetFormat.example(), example);
     }
 
     @Test
