@@ -4,6 +4,7 @@ package dev.gpuseg.tools.trace;
 import dev.gpuseg.analysis.model.Durations;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -21,7 +22,8 @@ import java.util.stream.Collectors;
  *   <li>host part: the longest time in which it had the GPU without being preempted, less its device part; for
  *       best-effort tasks, which share the GPU, the shortest, of n that share it each counted for 1/n;</li>
  *   <li>where no device time was reported, both parts are the whole window: safe, and up to twice too long;</li>
- *   <li>CPU parts: the longest time between windows; it contains whatever interfered there;</li>
+ *   <li>CPU parts: the longest time between windows; it contains whatever interfered there, but not the backlog of
+ *       earlier jobs;</li>
  *   <li>"longest" is a percentile if the user asks for one;</li>
  *   <li>core: the least loaded of those that the machine has, the longest tasks first;</li>
  *   <li>epsilon: the longest time from the call of begin until all others were off (or until one was back on), plus
@@ -105,9 +107,17 @@ public final class TaskSetDrawing {
         final List<Measured> all = new ArrayList<>();
         for (final Trace.Task task : trace.tasks) {
             final List<Trace.Job> jobs = new ArrayList<>();
+            final Map<Trace.Job, Long> free = new IdentityHashMap<>();
             int windows = 0;
             final int pid = lastProcess(task);
+            long overNs = 0;
             for (final Trace.Job job : task.jobs) {
+                if (job.pid == pid) {
+                    if (overNs > 0) {
+                        free.put(job, overNs);
+                    }
+                    overNs = Math.max(overNs, overNs(job));
+                }
                 if (job.pid == pid && job.isComplete() && Trace.isEnforced(job.policy)
                     && job.segments.stream().allMatch(Trace.Segment::isComplete)) {
                     jobs.add(job);
@@ -115,14 +125,19 @@ public final class TaskSetDrawing {
                 }
             }
             if (!jobs.isEmpty()) {
-                all.add(measure(task, jobs, windows, percentile));
+                all.add(measure(task, jobs, free, windows, percentile));
             }
         }
         return all;
     }
 
-    private static Measured measure(final Trace.Task task, final List<Trace.Job> jobs, final int windows,
-        final int percentile) {
+    /**
+     * One task. A job that was released before an earlier one of its process was over (free) had to wait for that,
+     * which is no CPU time. Best effort may lag without end, so of its first job, before which nothing is known, the
+     * first CPU part does not count.
+     */
+    private static Measured measure(final Trace.Task task, final List<Trace.Job> jobs,
+        final Map<Trace.Job, Long> free, final int windows, final int percentile) {
         final List<List<Long>> cpu = lists(windows + 1);
         final List<List<Long>> host = lists(windows);
         final List<List<Long>> undisturbed = lists(windows);
@@ -135,12 +150,13 @@ public final class TaskSetDrawing {
                 final long distanceNs = job.releaseNs - before.releaseNs;
                 shortestNs = shortestNs == 0 ? distanceNs : Math.min(shortestNs, distanceNs);
             }
-            // what was released before the job before was done could not start either
-            long fromNs = before == null ? job.releaseNs : Math.max(job.releaseNs, before.endNs);
+            long fromNs = Math.max(job.releaseNs, free.getOrDefault(job, job.releaseNs));
             before = job;
             for (int i = 0; i < job.segments.size(); i++) {
                 final Trace.Segment s = job.segments.get(i);
-                cpu.get(i).add(Math.max(0, s.beginNs - fromNs));
+                if (i > 0 || task.isRealTime() || free.containsKey(job)) {
+                    cpu.get(i).add(Math.max(0, s.beginNs - fromNs));
+                }
                 final long heldNs = task.isRealTime() ? s.heldNs() : (long) s.busyNs;
                 final long restNs = Math.max(0, heldNs - s.deviceNs);
                 host.get(i).add(restNs);
@@ -166,6 +182,15 @@ public final class TaskSetDrawing {
         }
         return new Measured(task, jobs.size(), task.periodNs == 0 ? shortestNs : task.periodNs, shortestNs,
             cpuNs, hostNs, deviceNs, windows > 0 && !reported);
+    }
+
+    /** When the last earlier job of the process was over, as far as is known. */
+    private static long overNs(final Trace.Job job) {
+        long overNs = job.endNs;
+        for (final Trace.Segment segment : job.segments) {
+            overNs = Math.max(overNs, segment.endNs);
+        }
+        return overNs;
     }
 
     private static List<List<Long>> lists(final int count) {

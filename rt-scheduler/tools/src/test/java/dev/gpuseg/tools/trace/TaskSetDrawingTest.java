@@ -148,6 +148,33 @@ class TaskSetDrawingTest {
     }
 
     @Test
+    void shouldMakeNoCpuTimeOfTheBacklogOfBestEffort() throws IOException {
+        try (Writer run = new Writer()) {
+            run.open(2, 1, "model", 10, 0, 40);
+            double at = 4_255;   // the recording begins where it lags already
+            // every 40 ms one is released, each has the GPU for 60 and then computes for 1
+            for (int i = 0; i < 50; i++) {
+                run.ticket++;
+                final double begun = at;
+                run.event(EventKind.RELEASE, begun, 1, (10 + 40L * i) * MS, 0);
+                run.event(EventKind.BEGIN, begun, 1, (long) (begun * MS), 0);
+                run.event(EventKind.DECIDED, begun, 1, 0, 0);
+                run.event(EventKind.GRANT, begun, 1, 0, 0);
+                at += 60;
+                if (i == 30) {   // an end that never came: the next job has to wait for it, too
+                    run.event(EventKind.FORCED_END, at, 1, (long) (at * MS), 0);
+                } else {
+                    run.event(EventKind.END, at, 1, (long) (at * MS), 0);
+                }
+                at += 1;
+                run.event(EventKind.JOB_END, at, 1, (long) (at * MS), (long) ((at - 10 - 40 * i) * MS));
+            }
+        }
+        draw("--margin", "0");
+        assertTrue(task("model").cpuNs() <= 2 * MS, "backlog, not CPU time: " + task("model"));
+    }
+
+    @Test
     void shouldPlaceTasksOnTheCoresThatExistTheBusiestFirst() throws IOException {
         try (Writer run = new Writer()) {
             for (int task = 1; task <= 3; task++) {
