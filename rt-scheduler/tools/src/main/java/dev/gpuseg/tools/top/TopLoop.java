@@ -9,6 +9,7 @@ import dev.gpuseg.tools.client.AdminClient;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import org.jline.terminal.Attributes;
 import org.jline.terminal.Size;
 import org.jline.terminal.Terminal;
@@ -129,13 +130,14 @@ public final class TopLoop {
     List<AttributedString> lines(final int height, final int width) {
         final TopScreen screen = new TopScreen(width);
         final List<AttributedString> lines = new ArrayList<>();
+        final List<AttributedString> foot = foot(screen);
         if (view != null) {
             rows = TopRow.of(view, filter, sort, reversed);
             follow();
             lines.addAll(screen.header(view));
             lines.add(screen.text(""));
             lines.add(screen.heading(sort, reversed));
-            final int room = Math.max(1, height - lines.size() - 1);
+            final int room = Math.max(1, height - lines.size() - foot.size());
             firstShown = Math.max(0, Math.min(Math.max(firstShown, selected - room + 1), selected));
             for (int i = firstShown; i < Math.min(rows.size(), firstShown + room); i++) {
                 lines.add(screen.row(rows.get(i), i == selected));
@@ -144,13 +146,13 @@ public final class TopLoop {
                 lines.add(screen.text(filter.isEmpty() ? "  no task is open" : "  no task matches \"" + filter + "\""));
             }
         }
-        while (lines.size() < height - 1) {
+        while (lines.size() < height - foot.size()) {
             lines.add(screen.text(""));
         }
-        while (lines.size() > Math.max(0, height - 1)) {
+        while (lines.size() > Math.max(0, height - foot.size())) {
             lines.remove(lines.size() - 1);
         }
-        lines.add(foot(screen));
+        lines.addAll(foot.subList(0, Math.min(foot.size(), height)));
         return lines;
     }
 
@@ -166,23 +168,24 @@ public final class TopLoop {
         selectedId = rows.isEmpty() ? 0 : rows.get(selected).id();
     }
 
-    private AttributedString foot(final TopScreen screen) {
+    private List<AttributedString> foot(final TopScreen screen) {
         if (prompt == Prompt.FILTER) {
-            return screen.bar(" filter: " + input + "_   (Enter keeps it, Esc drops it)", false);
+            return screen.bars("filter: " + input + "_ (Enter keeps it, Esc drops it)", false);
         }
         if (prompt == Prompt.PRIORITY) {
-            return screen.bar(" priority of " + selectedName() + ", 1..99, 99 highest, 0 = best effort: " + input
-                + "_   (Enter sets it, Esc leaves it)", false);
+            return screen.bars("priority of " + selectedName() + ", 1..99, 99 highest, 0 = best effort: " + input
+                + "_ (Enter sets it, Esc leaves it)", false);
         }
         if (!failure.isEmpty()) {
-            return screen.bar(" " + failure, true);
+            return screen.bars(failure, true);
         }
         if (!notice.isEmpty() && System.nanoTime() - noticeUntilNs < 0) {
-            return screen.bar(" " + notice, noticeAlarm);
+            return screen.bars(notice, noticeAlarm);
         }
-        return screen.bar(" \u2191\u2193 select  s sort: " + sort.label() + "  r reverse  / filter"
-            + (filter.isEmpty() ? "" : ": " + filter) + "  p priority  + - raise, lower  space "
-            + (paused ? "RESUME (paused)" : "pause") + "  q quit", false);
+        final String keys = screen.isRoomy() ? " \u2191\u2193 select  s sort: %s  r reverse  / filter%s  p priority  "
+            + "+ - raise, lower  space %s  q quit" : " s sort: %s  / filter%s  p priority  space %s  q quit";
+        return List.of(screen.bar(String.format(Locale.ROOT, keys, sort.label(), filter.isEmpty() ? "" : ": " + filter,
+            paused ? "RESUME (paused)" : "pause"), false));
     }
 
     private String selectedName() {

@@ -24,6 +24,7 @@ public final class TopScreen {
         .background(AttributedStyle.GREEN);
     private static final AttributedStyle SELECTED = PLAIN.foreground(AttributedStyle.BLACK)
         .background(AttributedStyle.CYAN);
+    private static final String GAP = "  ";
     private static final int BAR = 30;
     private static final int NAME_MIN = 12;
     private static final int NAME_MAX = 32;
@@ -45,6 +46,11 @@ public final class TopScreen {
         roomy = width >= ROOMY;
     }
 
+    /** Whether all columns and keys are shown. */
+    boolean isRoomy() {
+        return roomy;
+    }
+
     private int fixed() {
         return roomy ? FIXED_ROOMY : FIXED;
     }
@@ -54,67 +60,85 @@ public final class TopScreen {
         return roomy ? right(text, columns) : "";
     }
 
-    /** Four to five lines about the daemon, then one per GPU. */
+    /** About the daemon and each GPU: items side by side, on the next line where one does not fit. */
     public List<AttributedString> header(final JsonNode view) {
         final JsonNode daemon = view.path("daemon");
-        final List<AttributedString> lines = new ArrayList<>();
-        final AttributedStringBuilder first = new AttributedStringBuilder();
-        first.styled(BOLD, "gpuseg").append("  policy ").styled(BOLD, view.path("policy").asText())
-            .append("  mechanism ").styled(BOLD, daemon.path("mechanism").asText() + " ("
-            + daemon.path("level_name").asText() + ")");
+        final List<AttributedStringBuilder> first = new ArrayList<>();
+        first.add(item("", "gpuseg", BOLD));
+        first.add(item("policy ", view.path("policy").asText(), BOLD));
+        first.add(item("mechanism ", daemon.path("mechanism").asText() + " (" + daemon.path("level_name").asText()
+            + ")", BOLD));
         if (daemon.path("simulated").asBoolean()) {
-            first.append("  ").styled(YELLOW.inverse(), " SIMULATED GPU ");
+            first.add(item("", " SIMULATED GPU ", YELLOW.inverse()));
         }
-        first.append("  up ").append(age(daemon.path("uptime_ns").asLong())).append("  pid ")
-            .append(daemon.path("pid").asText());
-        lines.add(cut(first));
+        first.add(item("up ", age(daemon.path("uptime_ns").asLong()), PLAIN));
+        first.add(item("pid ", daemon.path("pid").asText(), PLAIN));
+        final List<AttributedString> lines = new ArrayList<>(flow(first));
         for (final JsonNode gpu : view.path("gpus")) {
-            lines.add(cut(gpuLine(view, gpu)));
+            lines.addAll(flow(gpu(view, gpu)));
         }
         final JsonNode counters = view.path("counters");
-        final AttributedStringBuilder last = new AttributedStringBuilder();
-        number(last, "begins ", counters.path("begins").asLong(), PLAIN);
-        number(last, "  preemptions ", counters.path("preemptions").asLong(), PLAIN);
-        number(last, "  misses ", counters.path("job_misses").asLong(), RED);
+        final List<AttributedStringBuilder> last = new ArrayList<>();
+        last.add(number("begins ", counters.path("begins").asLong(), PLAIN));
+        last.add(number("preemptions ", counters.path("preemptions").asLong(), PLAIN));
+        last.add(number("misses ", counters.path("job_misses").asLong(), RED));
         if (counters.path("bounds_broken").asLong() > 0) {
-            number(last, "  above bound ", counters.path("bounds_broken").asLong(), RED);
+            last.add(number("above bound ", counters.path("bounds_broken").asLong(), RED));
         }
-        number(last, "  overruns ", counters.path("overruns").asLong(), RED);
-        number(last, "  held contexts ", daemon.path("held_contexts").asLong(), YELLOW);
-        last.append("  cycle max ").append(ms(counters.path("max_cycle_ns").asLong())).append(" ms");
-        lines.add(cut(last));
+        last.add(number("overruns ", counters.path("overruns").asLong(), RED));
+        last.add(number("held contexts ", daemon.path("held_contexts").asLong(), YELLOW));
+        last.add(item("cycle max ", ms(counters.path("max_cycle_ns").asLong()) + " ms", PLAIN));
+        lines.addAll(flow(last));
         return lines;
     }
 
-    private static void number(final AttributedStringBuilder to, final String label, final long value,
-        final AttributedStyle style) {
-        to.append(label).styled(value == 0 ? PLAIN : style, Long.toString(value));
+    private static AttributedStringBuilder item(final String label, final String value, final AttributedStyle style) {
+        return new AttributedStringBuilder().append(label).styled(style, value);
     }
 
-    private AttributedStringBuilder gpuLine(final JsonNode view, final JsonNode gpu) {
+    private static AttributedStringBuilder number(final String label, final long value, final AttributedStyle style) {
+        return item(label, Long.toString(value), value == 0 ? PLAIN : style);
+    }
+
+    /** As many items on a line as fit whole. */
+    private List<AttributedString> flow(final List<AttributedStringBuilder> items) {
+        final List<AttributedString> lines = new ArrayList<>();
+        AttributedStringBuilder line = new AttributedStringBuilder();
+        for (final AttributedStringBuilder item : items) {
+            if (line.length() > 0 && line.columnLength() + GAP.length() + item.columnLength() > width) {
+                lines.add(cut(line));
+                line = new AttributedStringBuilder();
+            }
+            line.append(line.length() == 0 ? "" : GAP).append(item.toAttributedString());
+        }
+        lines.add(cut(line));
+        return lines;
+    }
+
+    private List<AttributedStringBuilder> gpu(final JsonNode view, final JsonNode gpu) {
         final double share = Math.max(0, Math.min(1, gpu.path("busy_share").asDouble()));
         final int full = (int) Math.round(share * BAR);
         final String text = String.format(Locale.ROOT, "%.1f%%", share * PERCENT);
-        final AttributedStringBuilder line = new AttributedStringBuilder();
-        line.styled(CYAN, "GPU " + gpu.path("gpu").asInt()).append(" ").styled(BOLD, "[");
         final String bar = "|".repeat(full) + " ".repeat(BAR - full);
-        line.styled(GREEN, bar.substring(0, BAR - text.length())).styled(DIM, text).styled(BOLD, "]");
-        line.append("  held by ");
+        final List<AttributedStringBuilder> items = new ArrayList<>();
+        items.add(new AttributedStringBuilder().styled(CYAN, "GPU " + gpu.path("gpu").asInt()).append(" ")
+            .styled(BOLD, "[").styled(GREEN, bar.substring(0, BAR - text.length())).styled(DIM, text)
+            .styled(BOLD, "]"));
         String holder = gpu.path("running").asInt() > 0 ? "best effort" : "no task";
         for (final JsonNode task : view.path("tasks")) {
             if (task.path("key").asInt() == gpu.path("holder").asInt()) {
                 holder = task.path("name").asText() + " (" + task.path("priority").asInt() + ")";
             }
         }
-        line.styled(GREEN, holder).append("  running ").append(gpu.path("running").asText()).append(" waiting ")
-            .append(gpu.path("waiting").asText()).append(" preempted ").append(gpu.path("preempted").asText());
+        items.add(item("held by ", holder, GREEN));
+        items.add(item("running ", gpu.path("running").asText() + " waiting " + gpu.path("waiting").asText()
+            + " preempted " + gpu.path("preempted").asText(), PLAIN));
         final JsonNode enforcement = gpu.path("enforcement_ns");
         if (enforcement.path("count").asLong() > 0) {
-            line.append("  enforce p50/p99/max ").append(ms(enforcement.path("p50").asLong())).append("/")
-                .append(ms(enforcement.path("p99").asLong())).append("/")
-                .append(ms(enforcement.path("max").asLong())).append(" ms");
+            items.add(item("enforce p50/p99/max ", ms(enforcement.path("p50").asLong()) + "/"
+                + ms(enforcement.path("p99").asLong()) + "/" + ms(enforcement.path("max").asLong()) + " ms", PLAIN));
         }
-        return line;
+        return items;
     }
 
     /** The table's heading; the column of the order is marked. */
@@ -157,9 +181,10 @@ public final class TopScreen {
         styled(line, selected, stateStyle(row.state()), left(row.state(), 10));
         line.append(wide(String.format(Locale.ROOT, "%.1f", row.rate()), 8));
         line.append(right(ms(row.p50Ns()), 9));
-        styled(line, selected, over(row.p99Ns(), row.deadlineNs()), right(ms(row.p99Ns()), 9));
-        styled(line, selected, over(row.maxNs(), row.deadlineNs()), right(ms(row.maxNs()), 9));
-        line.append(wide(row.deadlineNs() == 0 ? "-" : ms(row.deadlineNs()), 9));
+        final long deadlineNs = row.priority() == 0 ? 0 : row.deadlineNs();   // best effort is never late
+        styled(line, selected, over(row.p99Ns(), deadlineNs), right(ms(row.p99Ns()), 9));
+        styled(line, selected, over(row.maxNs(), deadlineNs), right(ms(row.maxNs()), 9));
+        line.append(wide(deadlineNs == 0 ? "-" : ms(deadlineNs), 9));
         styled(line, selected, row.misses() > 0 ? RED : DIM, right(count(row.misses()), 6));
         line.append(right(String.format(Locale.ROOT, "%.1f", row.share() * PERCENT), 6));
         line.append(right(count(row.preemptions()), 8)).append("  ");
@@ -192,6 +217,21 @@ public final class TopScreen {
             default:
                 return DIM;
         }
+    }
+
+    /** Bars over the whole width, as many as the words need. */
+    List<AttributedString> bars(final String text, final boolean alarm) {
+        final List<AttributedString> bars = new ArrayList<>();
+        String line = "";
+        for (final String word : text.strip().split(" +")) {
+            if (!line.isEmpty() && new AttributedString(line + " " + word).columnLength() >= width - 1) {
+                bars.add(bar(line, alarm));
+                line = "";
+            }
+            line += " " + word;
+        }
+        bars.add(bar(line, alarm));
+        return bars;
     }
 
     /** A bar over the whole width. */

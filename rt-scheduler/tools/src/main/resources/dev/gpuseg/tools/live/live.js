@@ -362,7 +362,8 @@
 
   const count = v => [String(v), 'n' + (v ? '' : ' zero')];
   const alarm = v => [String(v), 'n ' + (v ? 'bad' : 'zero')];
-  const limited = (ns, limit) => [duration(ns), 'n' + (limit > 0 && ns > limit ? ' bad' : '')];
+  const limit = t => t.priority ? t.deadline_ns : 0;   // best effort is never late
+  const limited = (ns, most) => [duration(ns), 'n' + (most > 0 && ns > most ? ' bad' : '')];
 
   function tasks() {
     const list = view.tasks.slice(0, 100), rows = rowsOf('tasks', list.length);
@@ -385,8 +386,8 @@
       row.children[12].children[1].textContent = (100 * t.gpu_share).toFixed(1) + ' %';
       const plain = {1: [String(t.pid)], 2: [t.priority ? String(t.priority) : 'BE', 'n'],
         4: [t.segment_rate.toFixed(1), 'n'], 5: [duration(t.wait_ns.p99), 'n'], 6: [duration(r.p50), 'n'],
-        7: limited(r.p99, t.deadline_ns), 8: limited(r.max, t.deadline_ns),
-        9: [t.deadline_ns ? duration(t.deadline_ns) : '–', 'n'], 10: alarm(t.job_misses),
+        7: limited(r.p99, limit(t)), 8: limited(r.max, limit(t)),
+        9: [limit(t) ? duration(limit(t)) : '–', 'n'], 10: alarm(t.job_misses),
         11: alarm(t.overruns), 13: count(t.preemptions),
         14: [t.preemptions ? (t.last_preempt_by || '?') + ', ' + age(view.now_ns - t.last_preempt_ns) + ' ago' : '']};
       for (const [c, [text, className]] of Object.entries(plain)) {
@@ -418,18 +419,18 @@
   }
 
   function bars(c, r, t) {
-    const [g, width] = fit(c, 96), bottom = 80;
+    const [g, width] = fit(c, 96), bottom = 80, deadline = limit(t);
     const columnOf = ns => COLUMNS_PER_OCTAVE * Math.log2(Math.max(ns, LOWEST_NS) / LOWEST_NS);
     const counts = new Map();
     for (let i = 0; i < r.columns.length; i += 2) { counts.set(r.columns[i], r.columns[i + 1]); }
     let low = Math.min(...counts.keys()), high = Math.max(...counts.keys()) + 1;
-    if (t.deadline_ns) { low = Math.min(low, columnOf(t.deadline_ns)); high = Math.max(high, columnOf(t.deadline_ns)); }
+    if (deadline) { low = Math.min(low, columnOf(deadline)); high = Math.max(high, columnOf(deadline)); }
     low = Math.floor(low) - 2; high = Math.ceil(high) + 2;
     if (high - low < 18) { low -= 6; high += 6; }
     const x = column => (column - low) / (high - low) * width, top = Math.log1p(Math.max(...counts.values()));
     for (const [column, n] of counts) {
       const h = Math.max(2, Math.log1p(n) / top * (bottom - 6));
-      g.fillStyle = t.deadline_ns && LOWEST_NS * Math.pow(2, column / COLUMNS_PER_OCTAVE) > t.deadline_ns
+      g.fillStyle = deadline && LOWEST_NS * Math.pow(2, column / COLUMNS_PER_OCTAVE) > deadline
         ? css('--bad') : colour(t.key);
       g.fillRect(x(column) + 0.5, bottom - h, Math.max(1, x(column + 1) - x(column) - 1), h);
     }
@@ -442,9 +443,9 @@
         if (at > half && at < width - half && at - last > 44) { g.fillText(short(ns * f), at, 92); last = at; }
       }
     }
-    if (t.deadline_ns) {
+    if (deadline) {
       g.strokeStyle = css('--bad'); g.lineWidth = 1.5; g.setLineDash([4, 3]);
-      const at = x(columnOf(t.deadline_ns));
+      const at = x(columnOf(deadline));
       g.beginPath(); g.moveTo(at, 2); g.lineTo(at, bottom); g.stroke(); g.setLineDash([]);
     }
   }

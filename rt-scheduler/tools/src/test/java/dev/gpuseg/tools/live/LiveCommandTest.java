@@ -112,6 +112,7 @@ class LiveCommandTest {
             browser.await("document.getElementById('misses').innerText.includes('hasty')", 20);
             browser.await("document.getElementById('misses').innerText.includes('preempted by')", 20);
             Thread.sleep(6_000);   // a full window for the pictures
+            shouldShowNothingOfBestEffortInRed(browser);
             browser.screenshot(shots.resolve("light.png"));
             browser.prefer("dark");
             browser.await("document.documentElement.classList.contains('dark')", 20);
@@ -123,6 +124,16 @@ class LiveCommandTest {
             assertEquals(List.of(), browser.errors());
             shouldSayWhenTheDaemonIsGone(browser);
         }
+    }
+
+    /** Its period is 100 ms, and it has what three others leave of the GPU. */
+    private static void shouldShowNothingOfBestEffortInRed(final Browser browser) throws IOException,
+        InterruptedException {
+        final String row = "document.querySelector('#tasks tr[data-task=\"%s\"]')";
+        browser.await(row.formatted("mapping") + ".cells[2].textContent === 'BE'", 20);
+        assertEquals("\u2013", browser.eval(row.formatted("mapping") + ".cells[9].textContent").asText());
+        assertEquals(0, browser.eval(row.formatted("mapping") + ".querySelectorAll('.bad').length").asInt());
+        assertTrue(browser.eval(row.formatted("hasty") + ".querySelectorAll('.bad').length").asInt() > 0);
     }
 
     private void shouldAgreeWithTheDaemon(final Browser browser) throws IOException, InterruptedException {

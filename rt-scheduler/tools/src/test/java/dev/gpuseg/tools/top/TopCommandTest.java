@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.platform.PlainText;
 import dev.gpuseg.tools.cli.Gpuseg;
@@ -35,6 +36,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 @Timeout(180)
 class TopCommandTest {
     private static final Path TMUX = Path.of("/usr/bin/tmux");
+    /** How a terminal is told to write red. */
+    private static final String RED = "[31;1m";
 
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
@@ -87,8 +90,44 @@ class TopCommandTest {
         }
         final String row = new TopScreen(160).row(TopRow.of(view(), "lidar", TopRow.Sort.NAME, false).get(0), false)
             .toString();
-        assertTrue(row.matches("lidar +77 +0 +BE preempted +0\\.0 +40\\.00 +40\\.00 +40\\.00 +10\\.00 +4 +60\\.0 +3"
+        assertTrue(row.matches("lidar +77 +0 +BE preempted +0\\.0 +40\\.00 +40\\.00 +40\\.00 +- +4 +60\\.0 +3"
             + " +camera 1\\.5s ago *"), row);
+    }
+
+    @Test
+    void shouldCutNoNumberAtEightyColumns() throws IOException {
+        final JsonNode view = view();
+        ((ObjectNode) view.path("daemon")).put("pid", 2_741_234).put("uptime_ns", 777_000_000_000L)
+            .put("held_contexts", 3);
+        ((ObjectNode) view.path("counters")).put("begins", 123_456_789).put("preemptions", 98_765_432)
+            .put("job_misses", 1234).put("bounds_broken", 567).put("max_cycle_ns", 12_345_678);
+        ((ObjectNode) view.path("gpus").path(0)).putObject("enforcement_ns").put("count", 9).put("p50", 300_000)
+            .put("p99", 1_234_567).put("max", 7_654_321);
+        final String header = new TopScreen(80).header(view).stream().map(AttributedString::toString)
+            .collect(Collectors.joining("\n"));
+        for (final String whole : List.of("pid 2741234", "up 12m57s", "running 1 waiting  preempted ",
+            "begins 123456789", "misses 1234", "above bound 567", "held contexts 3", "cycle max 12.35 ms",
+            "enforce p50/p99/max 0.300/1.23/7.65 ms")) {
+            assertTrue(header.contains(whole), whole + " in\n" + header);
+        }
+        assertTrue(header.lines().allMatch(line -> line.length() <= 80), header);
+        final String told = new TopScreen(80).bars("no daemon at " + "/a/long/path".repeat(5) + ": start one with "
+            + "`gpuseg run`, or name its directory with --dir", true).stream().map(AttributedString::toString)
+            .collect(Collectors.joining("\n"));
+        assertTrue(told.contains("/a/long/path".repeat(5)) && told.contains("name its directory with --dir"), told);
+        assertTrue(told.lines().allMatch(line -> line.length() == 80), told);
+    }
+
+    @Test
+    void shouldShowNothingOfBestEffortInRed() throws IOException {
+        final TopScreen screen = new TopScreen(160);
+        final JsonNode slow = view();
+        for (final JsonNode task : slow.path("tasks")) {
+            ((ObjectNode) task).put("job_misses", 0);
+            ((ObjectNode) task.path("job_response_ns")).put("p99", 16_000_000_000L).put("max", 16_000_000_000L);
+        }
+        assertFalse(screen.row(TopRow.of(slow, "lidar", TopRow.Sort.NAME, false).get(0), false).toAnsi().contains(RED));
+        assertTrue(screen.row(TopRow.of(slow, "camera", TopRow.Sort.NAME, false).get(0), false).toAnsi().contains(RED));
     }
 
     @Test
