@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
+import java.util.EnumSet;
+import java.util.Set;
+
 /** What the conductor counts. */
 public enum ConductorCounter {
     CLIENTS_OPENED("clients registered"),
@@ -23,6 +26,10 @@ public enum ConductorCounter {
     ACCEPT_ERRORS("connections that could not be accepted for lack of descriptors or memory"),
     CLEANUP_ERRORS("files or descriptors of a closed client that could not be removed");
 
+    /** What rises where all goes well. */
+    private static final Set<ConductorCounter> ORDINARY = EnumSet.of(CLIENTS_OPENED, CLIENTS_CLOSED, TASKS_OPENED,
+        TASKS_CLOSED, QUEUE_FILES, ADMIN_REQUESTS);
+
     private final String description;
 
     ConductorCounter(final String description) {
@@ -32,5 +39,10 @@ public enum ConductorCounter {
     /** What it counts. */
     public String description() {
         return description;
+    }
+
+    /** Whether it says that something went wrong: it stays 0 where all goes well. */
+    public boolean isTrouble() {
+        return !ORDINARY.contains(this);
     }
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import java.util.EnumSet;
+import java.util.Set;
+
 /** Everything that the daemon counts. The label is what {@code status} and every exporter print; it never changes. */
 public enum Counter {
     /** Records taken. */
@@ -110,6 +113,12 @@ public enum Counter {
     /** Lost journal events. */
     JOURNAL_DROPS("journal_drops", "Events not journaled because the ring was full");
 
+    /** What never rises where all goes well. */
+    private static final Set<Counter> TROUBLE = EnumSet.of(GRANTS_UNENFORCED, PROCEEDED, DEADLINE_MISSES, JOB_MISSES,
+        BOUNDS_BROKEN, OVERRUNS, SHARES_USED_UP, SKIPPED, MECHANISM_ERRORS, FOREIGN_DESCRIPTORS,
+        CONTEXTS_BEYOND_LIMIT, CONTEXTS_UNNUMBERED, WATCHDOG_RELEASES, RECORDS_DELAYED, TASKS_REFUSED, POISONED,
+        CLIENT_ERRORS, CYCLE_ERRORS, HINTS_BEYOND_LIMIT, STALLS, JOURNAL_DROPS);
+
     private final String label;
     private final String description;
 
@@ -134,5 +143,14 @@ public enum Counter {
      */
     public String description() {
         return description;
+    }
+
+    /**
+     * Whether it says that something went wrong. The others are shown only where all counters are.
+     *
+     * @return true if it stays 0 where all goes well
+     */
+    public boolean isTrouble() {
+        return TROUBLE.contains(this);
     }
 }

@@ -194,11 +194,12 @@ final class DaemonStatus implements DaemonReadings {
         final ArrayNode list = root.putArray("counters");
         for (final Counter counter : Counter.values()) {
             list.addObject().put("label", counter.label()).put("description", counter.description())
-                .put("value", from.counters().get(counter));
+                .put("value", from.counters().get(counter)).put("trouble", counter.isTrouble());
         }
         for (final ConductorCounter counter : ConductorCounter.values()) {
             list.addObject().put("label", "conductor_" + counter.name().toLowerCase(Locale.ROOT))
-                .put("description", counter.description()).put("value", from.conductor().applyAsLong(counter));
+                .put("description", counter.description()).put("value", from.conductor().applyAsLong(counter))
+                .put("trouble", counter.isTrouble());
         }
     }
 

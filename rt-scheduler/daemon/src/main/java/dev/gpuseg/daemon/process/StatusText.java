@@ -4,7 +4,7 @@ package dev.gpuseg.daemon.process;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Locale;
 
-/** The answer to {@code status} as a human reads it. Stateless. */
+/** The answer to {@code status} as a human reads it; of the counters, what says trouble. Stateless. */
 public final class StatusText {
     private static final double NS_PER_MS = 1e6;
     private static final double NS_PER_S = 1e9;
@@ -53,7 +53,7 @@ public final class StatusText {
         }
         out.append('\n');
         for (final JsonNode counter : status.path("counters")) {
-            if (counter.path("value").asLong() != 0) {
+            if (counter.path("value").asLong() != 0 && counter.path("trouble").asBoolean(true)) {
                 line(out, "%12d  %-28s %s\n", counter.path("value").asLong(), counter.path("label").asText(),
                     counter.path("description").asText());
             }

@@ -163,6 +163,17 @@ class DispatcherCommandsTest {
     }
 
     @Test
+    void shouldSayOfEachCounterWhetherItMeansTrouble() {
+        final String status = ask(OWNER, "{\"command\":\"status\"}");
+        for (final String counter : List.of("\"label\":\"begins\"", "\"label\":\"conductor_clients_opened\"")) {
+            assertTrue(status.matches("(?s).*" + counter + "[^}]*\"trouble\":false.*"), status);
+        }
+        for (final String counter : List.of("\"label\":\"job_misses\"", "\"label\":\"conductor_clients_died\"")) {
+            assertTrue(status.matches("(?s).*" + counter + "[^}]*\"trouble\":true.*"), status);
+        }
+    }
+
+    @Test
     void shouldRefuseAPolicyOrSettingThatDoesNotExist() {
         assertTrue(ask(OWNER, "{\"command\":\"policy\",\"policy\":\"lottery\"}").startsWith("reply 5 status -22"));
         assertTrue(ask(OWNER, "{\"command\":\"policy\",\"settings\":{\"colour\":1}}").startsWith("reply 5 status -22"));

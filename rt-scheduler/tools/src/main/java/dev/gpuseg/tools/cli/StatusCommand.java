@@ -9,7 +9,8 @@ import picocli.CommandLine.Mixin;
 
 /** What the daemon does now. */
 @Command(name = "status", mixinStandardHelpOptions = true,
-    description = "Show the running daemon's tasks, contexts and counters. Exit status 3: no daemon runs.")
+    description = "Show the running daemon's tasks, and the counters that say trouble; --json has all. Exit status "
+        + "3: no daemon runs.")
 final class StatusCommand extends DaemonQuery {
     @Mixin
     private WatchOption watch;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.conductor.ConductorCounter;
+import dev.gpuseg.daemon.dispatch.Counter;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class StatusTextTest {
+    private static ObjectNode status(final int value) {
+        final ObjectNode status = JsonNodeFactory.instance.objectNode();
+        for (final Counter counter : Counter.values()) {
+            status.withArray("counters").addObject().put("label", counter.label()).put("value", value)
+                .put("description", counter.description()).put("trouble", counter.isTrouble());
+        }
+        return status;
+    }
+
+    private static List<String> below(final ObjectNode status) {
+        final List<String> lines = StatusText.of(status).lines().toList();
+        return lines.subList(lines.lastIndexOf("") + 1, lines.size());
+    }
+
+    @Test
+    void shouldShowCountersThatSayTroubleBelowTheTasksAndNoOthers() {
+        final List<String> shown = below(status(3));
+        assertEquals(List.of(), below(status(0)), "nothing happened");
+        for (final Counter counter : Counter.values()) {
+            final String start = String.format("%12d  %-28s ", 3, counter.label());
+            assertEquals(counter.isTrouble(), shown.stream().anyMatch(line -> line.startsWith(start)), start);
+        }
+        for (final Counter counter : List.of(Counter.JOB_MISSES, Counter.BOUNDS_BROKEN, Counter.MECHANISM_ERRORS,
+            Counter.JOURNAL_DROPS, Counter.TASKS_REFUSED)) {
+            assertTrue(counter.isTrouble(), counter.label());
+        }
+        for (final Counter counter : List.of(Counter.RECORDS, Counter.BEGINS, Counter.PREEMPTIONS, Counter.SLEEPS,
+            Counter.GC_PAUSES, Counter.ANTICIPATED)) {
+            assertTrue(!counter.isTrouble(), counter.label());
+        }
+        assertTrue(ConductorCounter.CLIENTS_DIED.isTrouble() && !ConductorCounter.CLIENTS_CLOSED.isTrouble());
+    }
+
+    @Test
+    void shouldShowEveryCounterOfADaemonThatDoesNotSayWhichMeanTrouble() {
+        final ObjectNode status = status(3);
+        status.path("counters").forEach(counter -> ((ObjectNode) counter).remove("trouble"));
+        assertEquals(Counter.values().length, below(status).size());
+    }
+}
