@@ -510,8 +510,8 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 				 a->name ? strlen(a->name) : 0, GPUSEG_NAME_BYTES - 1);
 	if (a->priority > GPUSEG_PRIORITY_MAX || a->gpu_priority > GPUSEG_PRIORITY_MAX)
 		return fail_with(client, -EINVAL,
-				 "task \"%s\": priority is %u, gpu_priority %u; give 0 to %d, 99 is highest", a->name,
-				 a->priority, a->gpu_priority, GPUSEG_PRIORITY_MAX);
+				 "task \"%s\": priority is %d, gpu_priority %d; give 0 to %d, 99 is highest", a->name,
+				 (int)a->priority, (int)a->gpu_priority, GPUSEG_PRIORITY_MAX); /* -5 as it was given */
 	if (a->priority == GPUSEG_PRIORITY_BEST_EFFORT && a->gpu_priority != 0)
 		return fail_with(client, -EINVAL,
 				 "task \"%s\": gpu_priority is %u but priority 0 is best effort; set both or none",
@@ -525,8 +525,8 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 	if (a->boost_priority > GPUSEG_PRIORITY_MAX)
 		return fail_with(
 			client, -EINVAL,
-			"task \"%s\": boost_priority is %u; give a SCHED_FIFO priority of 1 to %d, or 0 for none",
-			a->name, a->boost_priority, GPUSEG_PRIORITY_MAX);
+			"task \"%s\": boost_priority is %d; give a SCHED_FIFO priority of 1 to %d, or 0 for none",
+			a->name, (int)a->boost_priority, GPUSEG_PRIORITY_MAX);
 	if (a->boost_priority && a->priority == GPUSEG_PRIORITY_BEST_EFFORT)
 		return fail_with(client, -EINVAL,
 				 "task \"%s\": boost_priority is %u but priority 0 is best effort; such a task is not "

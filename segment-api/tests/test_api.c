@@ -190,6 +190,8 @@ TEST(should_refuse_bad_task_attributes_by_name_and_value)
 	REFUSED(name, NULL, "name has 0 bytes");
 	REFUSED(name, "", "name has 0 bytes");
 	REFUSED(priority, 100, "priority is 100");
+	REFUSED(priority, (uint32_t)-5, "priority is -5, gpu_priority 0;");
+	REFUSED(boost_priority, (uint32_t)-5, "boost_priority is -5;");
 	REFUSED(gpu_priority, 1, "best effort");
 	REFUSED(gpu, GPUSEG_GPUS_MAX, "gpu is 16");
 	REFUSED(flags, 4, "flags are 0x4");
