@@ -17,6 +17,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.yaml.snakeyaml.LoaderOptions;
@@ -29,6 +30,7 @@ public final class NodeReader {
     private static final int MAX_DEPTH = 16;
 
     /** What began where, and what is wrong further down. */
+    private static final Pattern TAB = Pattern.compile("^ *\t");
     private static final Pattern BEGAN = Pattern.compile("^(while [^\\n]*)\\n in '[^']*', line (\\d+), column (\\d+)"
         + ":\\n"
         + "(?s:.*?)\\n(\\S[^\\n]*)\\n in '[^']*', line (\\d+), column");
@@ -190,6 +192,9 @@ public final class NodeReader {
             throw e;
         } catch (final JsonProcessingException e) {
             final JsonLocation at = e.getLocation();
+            if (factory instanceof YAMLFactory && at != null) {
+                refuseTab(content, file, at.getLineNr(), firstLine);
+            }
             final Matcher began = BEGAN.matcher(String.valueOf(e.getOriginalMessage()));
             if (began.find()) {   // the bracket or quote that is never closed, not the line after it
                 throw new InvalidFileException(file, firstLine - 1 + Integer.parseInt(began.group(2)),
@@ -201,6 +206,19 @@ public final class NodeReader {
         } catch (final IOException | RuntimeException e) {
             throw new InvalidFileException(file, firstLine, "not readable as " + language + ": "
                 + firstLineOf(String.valueOf(e.getMessage())));
+        }
+    }
+
+    /** YAML's own complaint of a tab that indents does not name it, and comes a line early. */
+    private static void refuseTab(final String content, final String file, final int seen, final int firstLine)
+        throws InvalidFileException {
+        final List<String> lines = content.lines().toList();
+        for (int line = Math.max(1, seen); line <= Math.min(lines.size(), seen + 1); line++) {
+            final Matcher tab = TAB.matcher(lines.get(line - 1));
+            if (tab.find()) {
+                throw new InvalidFileException(file, firstLine - 1 + line, tab.end(), "a tab; YAML is indented with "
+                    + "spaces only");
+            }
         }
     }
 

@@ -106,6 +106,15 @@ class NodeTest {
     }
 
     @Test
+    void shouldCallATabThatIndentsATabAndNameItsLine() {
+        final String remedy = ": a tab; YAML is indented with spaces only";
+        assertEquals("p.yaml:3:1" + remedy, refusal(() -> read("version: 1\nframe:\n\tx: 1\n")));
+        assertEquals("p.yaml:4:3" + remedy, refusal(() -> read("version: 1\nx: 2\nframe:\n  \t- x\n")));
+        assertEquals("p.yaml:2:1" + remedy, refusal(() -> read("x: 2\n\tframe: 3\n")));
+        assertTrue(refusal(() -> read("a: [1\n")).contains("not readable as YAML"));
+    }
+
+    @Test
     void shouldRefuseDeepNestingAndLargeFiles(@TempDir final Path directory) throws IOException {
         assertTrue(refusal(() -> read("a: " + "[".repeat(40) + "]".repeat(40))).contains("this is no policy"));
         final Path big = Files.writeString(directory.resolve("big.yaml"), "a: " + "1".repeat(2_000));
