@@ -150,7 +150,7 @@ public interface Policy {
         return Optional.empty();
     }
 
-    /** Name and parameters, for people; one line, such as {@code partitions (frame 100000000 ns, inside fp)}. */
+    /** Name and parameters, for people; one line, such as {@code partitions (frame 100ms, inside fp)}. */
     default String describe() {
         return name();
     }

@@ -80,13 +80,16 @@ public final class TimePartitions implements Policy {
                 + " cannot decide inside a window; use fp, edf or classes");
         }
         if (frameNs < 1 || frameNs > FRAME_MAX_NS) {
-            throw new IllegalArgumentException("frame is " + frameNs + " ns; it must be 1.." + FRAME_MAX_NS);
+            throw new IllegalArgumentException("frame is " + Time.text(frameNs) + "; it must be 1ns.."
+                + Time.text(FRAME_MAX_NS));
         }
         if (phaseNs < 0 || phaseNs >= frameNs) {
-            throw new IllegalArgumentException("phase is " + phaseNs + " ns; it must be 0.." + (frameNs - 1));
+            throw new IllegalArgumentException("phase is " + Time.text(phaseNs) + "; it must be 0ns.."
+                + Time.text(frameNs - 1));
         }
         if (guardNs < 0 || guardNs >= frameNs) {
-            throw new IllegalArgumentException("guard is " + guardNs + " ns; it must be 0.." + (frameNs - 1));
+            throw new IllegalArgumentException("guard is " + Time.text(guardNs) + "; it must be 0ns.."
+                + Time.text(frameNs - 1));
         }
         if (windows.length < 1 || windows.length > WINDOWS_MAX) {
             throw new IllegalArgumentException("there are " + windows.length + " windows; give 1.." + WINDOWS_MAX);
@@ -137,21 +140,21 @@ public final class TimePartitions implements Policy {
     }
 
     private void requireFits(final Window w, final long previousEndNs) {
-        final String what = "window of partition " + w.partition() + " at " + w.offsetNs() + " ns";
+        final String what = "window of partition " + w.partition() + " at " + Time.text(w.offsetNs());
         if (w.partition() < 1 || w.partition() > PARTITIONS_MAX) {
             throw new IllegalArgumentException(what + ": the partition must be 1.." + PARTITIONS_MAX);
         }
         if (w.offsetNs() < 0 || w.lengthNs() < 1 || w.lengthNs() > frameNs - w.offsetNs()) {
-            throw new IllegalArgumentException(what + ": its length is " + w.lengthNs()
-                + " ns; it must be positive and end within the frame of " + frameNs + " ns");
+            throw new IllegalArgumentException(what + ": its length is " + Time.text(w.lengthNs())
+                + "; it must be positive and end within the frame of " + Time.text(frameNs));
         }
         if (w.offsetNs() < previousEndNs) {
-            throw new IllegalArgumentException(what + " begins before the one before it ends, at " + previousEndNs
-                + " ns; move one");
+            throw new IllegalArgumentException(what + " begins before the one before it ends, at "
+                + Time.text(previousEndNs) + "; move one");
         }
         if (w.lengthNs() <= guardNs) {
-            throw new IllegalArgumentException(what + ": its length is " + w.lengthNs() + " ns, the guard is "
-                + guardNs + " ns; make it longer than the guard");
+            throw new IllegalArgumentException(what + ": its length is " + Time.text(w.lengthNs()) + ", the guard is "
+                + Time.text(guardNs) + "; make it longer than the guard");
         }
     }
 
@@ -236,7 +239,7 @@ public final class TimePartitions implements Policy {
 
     @Override
     public String describe() {
-        return NAME + " (frame " + frameNs + " ns, inside " + inner.name() + ")";
+        return NAME + " (frame " + Time.text(frameNs) + ", inside " + inner.name() + ")";
     }
 
     @Override

@@ -95,7 +95,7 @@ class PolicyCatalogTest {
         arguments.put("phase", 5L);
         final TimePartitions made = assertInstanceOf(TimePartitions.class, CATALOG.create("partitions", arguments));
         assertEquals("classes", made.ordering().name());
-        assertEquals("partitions (frame 100000000 ns, inside classes)", made.describe());
+        assertEquals("partitions (frame 100ms, inside classes)", made.describe());
         assertEquals(-1, made.ownerAt(4), "the guard before the first window");
         assertEquals(1, made.ownerAt(5));
         assertTrue(made.isOpen(1, 38_000_004));

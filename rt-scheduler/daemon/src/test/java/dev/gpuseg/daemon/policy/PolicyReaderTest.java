@@ -96,7 +96,7 @@ class PolicyReaderTest {
         final PolicySettings read = READER.read(file(FRAME + "inside: classes\nclass_width: 10\nsharing: timeslices\n"
             + "tasks: [{task: a, weight: 300, cap: 25ms/100ms, overrun: suspend, partition: 3, budget: 2ms}]\n"
             + "groups: [{group: 7, cap: none}]\n"));
-        assertEquals("partitions (frame 100000000 ns, inside classes)", read.policy().describe());
+        assertEquals("partitions (frame 100ms, inside classes)", read.policy().describe());
         assertEquals(Sharing.TIMESLICES, read.sharing());
         final PolicySettings.TaskRule task = read.taskRules().get(0);
         assertEquals(new PolicySettings.TaskRule("a", new PolicySettings.Share(300, 25_000_000, 100_000_000),
