@@ -89,7 +89,7 @@ final class Boosts {
             || !boosted.analysis().analyse(refused.set()).schedulable()) {
             return "";
         }
-        return "; fits if all tasks are opened with a boost_priority (" + boosted.analysis().name() + "): "
+        return "if all tasks are opened with a boost_priority (" + boosted.analysis().name() + "): "
             + chosen.text();
     }
 

@@ -187,9 +187,8 @@ public final class ProvenAdmission implements AdmissionControl {
         String why = conflict(newcomer, others);
         if (why == null) {
             prospect = judge(sound, all);
-            why = prospect.proven() ? null : Refusal.text(prospect, nameInSet(newcomer, all))
-                + (prospect.problem().isEmpty()
-                ? Boosts.advice(prospect, sound.boosted(), all, settings.declared()) : "");
+            why = prospect.proven() ? null : Refusal.text(prospect, nameInSet(newcomer, all),
+                prospect.problem().isEmpty() ? Boosts.advice(prospect, sound.boosted(), all, settings.declared()) : "");
         }
         if (why != null) {
             incident(newcomer, why, prospect);

@@ -30,11 +30,23 @@ final class Refusal {
      * @return one line: the failing task, its bound, its deadline, and what would make it fit
      */
     static String text(final Prospect prospect, final String newcomer) {
+        return text(prospect, newcomer, "");
+    }
+
+    /**
+     * Explains.
+     *
+     * @param prospect one that is not proven
+     * @param newcomer name of the task that asks, as in the set; null if none does
+     * @param advice   when it fits besides, {@code if ...}; empty if there is no such way
+     * @return one line: the failing task, its bound, its deadline, and all that would make it fit
+     */
+    static String text(final Prospect prospect, final String newcomer, final String advice) {
         if (!prospect.problem().isEmpty()) {
             return (newcomer == null ? "" : "task \"" + newcomer + "\": ") + prospect.problem();
         }
         if (prospect.result().tasks().stream().allMatch(TaskResult::schedulable)) {
-            return DeclaredChains.refusal(prospect, newcomer);
+            return DeclaredChains.refusal(prospect, newcomer) + (advice.isEmpty() ? "" : "; fits " + advice);
         }
         final Analysis analysis = prospect.analysis();
         final TaskSet set = prospect.set();
@@ -59,10 +71,11 @@ final class Refusal {
             text.append(misses.task().equals(task.name()) ? ", " + MissWriter.sentence(misses) : "");
         }
         final List<String> remedies = remedies(analysis, set, asking, failing == asking ? bound : OptionalLong.empty());
-        if (remedies.isEmpty()) {
+        if (remedies.isEmpty() && advice.isEmpty()) {
             text.append("; no change of this task alone helps: close another one");
         } else {
-            text.append("; fits with ").append(String.join(", or ", remedies));
+            text.append("; fits ").append(remedies.isEmpty() ? "" : "with " + String.join(", or ", remedies))
+                .append(remedies.isEmpty() || advice.isEmpty() ? "" : ", or ").append(advice);
         }
         return text.toString();
     }

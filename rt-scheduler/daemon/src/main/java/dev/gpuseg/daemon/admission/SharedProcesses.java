@@ -28,9 +28,8 @@ final class SharedProcesses {
                 if (a.pid() > 0 && a.pid() == b.pid() && a.request().gpu() == b.request().gpu()
                     && (a.isRealTime() || b.isRealTime()) && !(isBounded(a) && isBounded(b))) {
                     return "tasks " + describe(a) + " and " + describe(b) + " are both open in process " + a.pid()
-                        + " and share its context on GPU " + a.request().gpu() + ", in which neither can be preempted "
-                        + "for the other, so that nothing is proven unless both are real-time tasks of the task-set "
-                        + "file; open them in different processes, declare them, or use the mechanism gate (level 1)";
+                        + " and share its context on GPU " + a.request().gpu() + ", where neither preempts the other; "
+                        + "use two processes, declare both in the task-set file, or use mechanism gate";
                 }
             }
         }

@@ -12,6 +12,9 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /** Reading and writing of the registration socket's messages. */
 final class Messages {
+    /** Follows a text of which the end is missing. */
+    private static final byte[] CUT = "...".getBytes(StandardCharsets.UTF_8);
+
     private Messages() {
     }
 
@@ -101,14 +104,19 @@ final class Messages {
     }
 
     /**
-     * Puts a text into a fixed field, cut at a character's boundary so that a NUL follows. The field is zero before.
+     * Puts a text into a fixed field. A longer one is cut at a character's boundary and ends with three dots. A NUL
+     * follows; the field is zero before.
      */
     static void text(final UnsafeBuffer data, final int offset, final int bytes, final String text) {
         final byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
-        int length = Math.min(utf8.length, bytes - 1);
+        final boolean fits = utf8.length < bytes;
+        int length = fits ? utf8.length : bytes - 1 - CUT.length;
         while (length > 0 && length < utf8.length && (utf8[length] & 0xC0) == 0x80) {
             length--;
         }
         data.putBytes(offset, utf8, 0, length);
+        if (!fits) {
+            data.putBytes(offset + length, CUT);
+        }
     }
 }
