@@ -61,6 +61,7 @@ class MechanismCatalogTest {
     void shouldRefuseToOpenWhatDoesNotWorkHereAndNameTheNextLowerLevel() {
         final String refusal = assertThrows(MechanismException.class,
             () -> MechanismCatalog.get("sim").open(setup(0))).getMessage();
+        assertTrue(refusal.contains("`gpuseg run --virtual-gpu` starts one"), refusal);
         assertTrue(refusal.contains("mechanism \"sim\"") && refusal.contains("gpuseg-vgpu --dir " + directory)
             && refusal.contains("--mechanism gate"), refusal);
     }

@@ -6,6 +6,8 @@ import dev.gpuseg.mechanisms.MechanismDescription;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import picocli.CommandLine.IModelTransformer;
 import picocli.CommandLine.Model.CommandSpec;
@@ -26,14 +28,20 @@ final class MechanismHelp implements IModelTransformer, Iterable<String> {
 
     private static List<String> lines() {
         final List<String> lines = new ArrayList<>(List.of("",
-            "Mechanisms, best first; `gpuseg doctor` says which work on this machine, and auto takes the first of them "
-                + "that is not experimental:"));
+            "Mechanisms, best first; `gpuseg doctor` says which work on this machine. auto takes the first of "
+                + taken(MechanismDescription::automatic) + " that works, or " + taken(MechanismDescription::simulated)
+                + " where its virtual GPU runs:"));
         for (final MechanismDescription m : MechanismCatalog.all()) {
             lines.add("  " + m.name() + " (level " + m.level() + (m.experimental() ? ", experimental" : "") + "): "
                 + m.summary() + ". " + capitalised(m.consequence()) + "."
                 + (m.experimental() ? " Tested against " + m.testedOn() + "." : ""));
         }
         return lines;
+    }
+
+    private static String taken(final Predicate<MechanismDescription> which) {
+        return MechanismCatalog.all().stream().filter(which).map(MechanismDescription::name)
+            .collect(Collectors.joining(" and "));
     }
 
     /** The caveat to show behind the name, in parentheses; may be empty. */

@@ -2,11 +2,13 @@
 package dev.gpuseg.daemon.launch;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismDescription;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class RunCommandTest {
@@ -21,5 +23,16 @@ class RunCommandTest {
         assertEquals("amd (level 2): " + amd.consequence() + HIGHER, ends);
         assertTrue(RunCommand.enforcement(MechanismCatalog.get("gate"), Capabilities.GATE, ", chosen")
             .startsWith("gate (level 1, chosen): begins wait"));
+    }
+
+    @Test
+    void shouldSayWhatAutoTakesAsItDoes() {
+        final String help = String.join("\n", CommandLines.of(new RunCommand()).getCommandSpec().usageMessage()
+            .footer());
+        final List<String> taken = MechanismCatalog.all().stream().filter(MechanismDescription::automatic)
+            .map(MechanismDescription::name).toList();
+        assertTrue(help.contains("auto takes the first of " + String.join(" and ", taken) + " that works, or sim where "
+            + "its virtual GPU runs"), help);
+        assertFalse(taken.contains("launch"), taken.toString());
     }
 }

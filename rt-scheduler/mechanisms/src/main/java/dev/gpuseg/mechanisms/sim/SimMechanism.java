@@ -53,7 +53,8 @@ public final class SimMechanism implements Mechanism {
         if (status != 0) {
             close();
             throw new MechanismException((lastError.isEmpty() ? "virtual GPU " + control + " answered " + status
-                : lastError) + "; start gpuseg-vgpu --dir " + control.getParent() + "");
+                : lastError) + "; `gpuseg run --virtual-gpu` starts one, as gpuseg-vgpu --dir "
+                + control.getParent() + " does");
         }
         final UnsafeBuffer data = packet.data();
         final int at = packet.length() - Abi.SimInfo.SIZE;
