@@ -71,7 +71,8 @@ final class TraceRecordCommand implements Callable<Integer> {
         final ObjectNode manifest = following == null ? Recorder.copy(from, out, labels)
             : Recorder.follow(from, out, following.duration, following.all, labels);
         spec.commandLine().getOut().println(out + ": " + manifest.path("events").asLong() + " events in "
-            + manifest.path("duration_ns").asLong() / 1_000_000 + " ms, " + manifest.path("lost_events").asLong()
+            + manifest.path(manifest.has("followed_ns") ? "followed_ns" : "duration_ns").asLong() / 1_000_000
+            + " ms, " + manifest.path("lost_events").asLong()
             + " lost, " + Files.size(out) + " bytes"
             + (manifest.path("simulated").asBoolean() ? ", SIMULATED GPU" : ""));
         return ExitCode.OK;

@@ -56,7 +56,7 @@ public final class Recorder {
      *
      * @param journal  its directory
      * @param out      the recording
-     * @param duration how long
+     * @param duration how long, from when what was in it before has been read
      * @param all      with what was in it before; otherwise only what is still open of that
      * @param labels   where it comes from, as {@link RecordingWriter#label} takes them
      * @return the manifest
@@ -65,7 +65,6 @@ public final class Recorder {
      */
     public static ObjectNode follow(final Path journal, final Path out, final Duration duration, final boolean all,
         final Map<String, String> labels) throws IOException, InterruptedException {
-        final long untilNs = System.nanoTime() + duration.toNanos();
         try (JournalReader reader = new JournalReader(journal); RecordingWriter writer = new RecordingWriter(out)) {
             labels.forEach(writer::label);
             if (!all) {
@@ -76,11 +75,13 @@ public final class Recorder {
                 }
                 writer.endPreface(preface.lastSeq);
             }
-            while (System.nanoTime() - untilNs < 0) {
+            final long sinceNs = System.nanoTime();   // what was there before may have taken a second to read
+            while (System.nanoTime() - sinceNs < duration.toNanos()) {
                 reader.drain(event -> addTo(writer, event));
                 TimeUnit.MILLISECONDS.sleep(POLL_MS);
             }
             reader.drain(event -> addTo(writer, event));
+            writer.followed(System.nanoTime() - sinceNs);
             return writer.finish(commit());
         } catch (final UncheckedIOException e) {
             throw e.getCause();

@@ -56,6 +56,7 @@ public final class RecordingWriter implements AutoCloseable {
     private int incarnations;
     private long firstNs;
     private long lastNs;
+    private long followedNs;
     private boolean simulated;
     private boolean done;
 
@@ -94,6 +95,11 @@ public final class RecordingWriter implements AutoCloseable {
                 flush();   // the entry ends, the archive goes on
             }
         };
+    }
+
+    /** For how long the journal was followed; the first and the last event may be closer. */
+    void followed(final long ns) {
+        followedNs = ns;
     }
 
     /**
@@ -198,6 +204,9 @@ public final class RecordingWriter implements AutoCloseable {
         manifest.put("first_ns", firstNs);
         manifest.put("last_ns", lastNs);
         manifest.put("duration_ns", lastNs - firstNs);
+        if (followedNs > 0) {
+            manifest.put("followed_ns", followedNs);
+        }
         manifest.put("lost_events", lost);
         manifest.put("simulated", simulated);
         manifest.put("commit", commit);
