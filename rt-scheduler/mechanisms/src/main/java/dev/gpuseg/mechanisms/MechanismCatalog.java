@@ -164,4 +164,21 @@ public final class MechanismCatalog {
         return surveyed.stream().filter(s -> s.verdict().usable()
             && (s.mechanism().automatic() || s.mechanism().simulated())).findFirst().orElseThrow();
     }
+
+    /**
+     * What {@code gpuseg calibrate} measures here without being told: as {@link #best}, of the GPUs that can be
+     * measured. The virtual one is measured on demand only, because its figures are those it was started with.
+     *
+     * @param surveyed the result of {@link #survey}
+     * @return its row
+     * @throws MechanismException if there is none, with what can be named instead
+     */
+    public static MechanismDescription bestToCalibrate(final List<Surveyed> surveyed) {
+        final List<Surveyed> usable = surveyed.stream().filter(s -> s.verdict().usable() && !s.mechanism().simulated()
+            && s.mechanism().calibration() != CalibrationMethod.NONE).toList();
+        return usable.stream().map(Surveyed::mechanism).filter(MechanismDescription::automatic).findFirst()
+            .orElseThrow(() -> new MechanismException("no GPU that can be measured works here (`gpuseg doctor` says "
+                + "why)" + usable.stream().map(s -> "; --mechanism " + s.mechanism().name() + " is experimental")
+                .collect(Collectors.joining()) + "; --mechanism sim measures the virtual GPU"));
+    }
 }

@@ -139,6 +139,22 @@ class MechanismCatalogTest {
         }
     }
 
+    @Test
+    void shouldCalibrateTheGpuThatWorksAndNeverTheVirtualOneUnasked() {
+        final MechanismVerdict yes = new MechanismVerdict(true, Capabilities.INTERRUPT, "here");
+        final MechanismVerdict no = new MechanismVerdict(false, Capabilities.INTERRUPT, "missing");
+        final Function<List<String>, List<MechanismCatalog.Surveyed>> machine = works -> MechanismCatalog.all().stream()
+            .map(row -> new MechanismCatalog.Surveyed(row, works.contains(row.name()) ? yes : no)).toList();
+        assertEquals("nvidia", MechanismCatalog.bestToCalibrate(machine.apply(List.of("nvidia", "amd", "sim", "gate")))
+            .name());
+        final String none = assertThrows(MechanismException.class,
+            () -> MechanismCatalog.bestToCalibrate(machine.apply(List.of("sim", "gate", "observe")))).getMessage();
+        assertTrue(none.endsWith("works here (`gpuseg doctor` says why); --mechanism sim measures the virtual GPU"),
+            none);
+        assertTrue(assertThrows(MechanismException.class, () -> MechanismCatalog.bestToCalibrate(
+            machine.apply(List.of("amd")))).getMessage().contains("; --mechanism amd is experimental; "));
+    }
+
     private static String best(final Function<MechanismDescription, MechanismVerdict> machine) {
         return MechanismCatalog.best(MechanismCatalog.all().stream()
             .map(row -> new MechanismCatalog.Surveyed(row, machine.apply(row))).toList()).mechanism().name();

@@ -33,6 +33,9 @@ public interface CalibrationRig extends AutoCloseable {
     /** Times kernels of a set length, one after the other with pauses. */
     long[] responses(Mode mode, int jobs) throws IOException, InterruptedException, TimeoutException;
 
+    /** How long the measurement of so many kernels takes on a machine that is idle otherwise, with its start, s. */
+    int seconds(int jobs);
+
     /** Kernels per second of this many processes together, without scheduling. */
     double rate(int processes) throws IOException, InterruptedException, TimeoutException;
 

@@ -11,6 +11,12 @@ import java.util.List;
 
 /** What the driver calls of a daemon took, read from its journals, with or without processes that come and go. */
 abstract class DaemonCosts implements CalibrationRig {
+    /** Of a daemon and processes with contexts, s. */
+    private static final int START_S = 5;
+    /** From one timed kernel to the next, with its pause, ms; {@link SimCalibration} and gpuseg_bench_rt keep it. */
+    static final int KERNEL_EVERY_MS = 40;
+    private static final int MS_PER_S = 1_000;
+
     private final List<Long> calls = new ArrayList<>();
     private final List<Long> returns = new ArrayList<>();
     private double churnPerSecond;
@@ -34,6 +40,11 @@ abstract class DaemonCosts implements CalibrationRig {
     /** Ends processes that come and go, and counts them; null = there are none. */
     final void end(final Churn churn) throws InterruptedException {
         cameAndWent += churn == null ? 0 : churn.stop();
+    }
+
+    @Override
+    public final int seconds(final int jobs) {
+        return START_S + (int) ((long) jobs * KERNEL_EVERY_MS / MS_PER_S);
     }
 
     @Override

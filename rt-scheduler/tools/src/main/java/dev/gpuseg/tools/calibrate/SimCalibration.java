@@ -22,7 +22,6 @@ import java.util.concurrent.TimeoutException;
 public final class SimCalibration extends DaemonCosts {
     private static final int LIMIT_S = 60;
     private static final long LEAD_NS = 300_000_000;
-    private static final int PERIOD_MS = 40;
     private static final int RATE_MS = 2_000;
     private static final int OTHER_MS = 20;
     private static final int CHURN_MS = 200;
@@ -46,7 +45,7 @@ public final class SimCalibration extends DaemonCosts {
     @Override
     public long[] responses(final Mode mode, final int jobs) throws IOException, InterruptedException,
         TimeoutException {
-        final List<long[]> all = phase(mode, jobs * PERIOD_MS, KERNEL, mode == Mode.ALONE ? 0
+        final List<long[]> all = phase(mode, jobs * KERNEL_EVERY_MS, KERNEL, mode == Mode.ALONE ? 0
             : mode == Mode.SHARED ? 1 : held);
         return all.get(0);
     }
@@ -79,7 +78,8 @@ public final class SimCalibration extends DaemonCosts {
             final long startNs = System.nanoTime() + LEAD_NS;
             final List<Child> tasks = new ArrayList<>();
             if (!measured.isEmpty()) {
-                tasks.add(task(machine, directory, "measured", 90, PERIOD_MS + "ms", measured, startNs, durationMs));
+                tasks.add(task(machine, directory, "measured", 90, KERNEL_EVERY_MS + "ms", measured, startNs,
+                    durationMs));
             }
             for (int i = 0; i < others; i++) {   // twice what the GPU can do: it is never idle
                 tasks.add(task(machine, directory, "other" + i, 0, OTHER_MS / 2 + "ms", "gpu:0us+" + OTHER_MS + "ms",

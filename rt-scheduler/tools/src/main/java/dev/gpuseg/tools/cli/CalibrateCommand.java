@@ -6,9 +6,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.daemon.enforce.IdleMode;
+import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.mechanisms.CalibrationMethod;
 import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismDescription;
+import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.tools.calibrate.AmdCalibration;
 import dev.gpuseg.tools.calibrate.AmdProfile;
 import dev.gpuseg.tools.calibrate.Calibration;
@@ -41,14 +43,21 @@ import picocli.CommandLine.Spec;
 final class CalibrateCommand implements Callable<Integer> {
     private static final double NS_PER_MS = 1e6;
     private static final double PERCENT = 100;
+    /** Measurements that {@link #measure} makes: of responses, of those again with churn, of rates. */
+    private static final int RESPONSES = 4;
+    private static final int RESPONSES_OF_CHURN = 2;
+    private static final int RATES = 2;
+    /** A rate takes as long as so many kernels. */
+    private static final int KERNELS_OF_A_RATE = 75;
     /** Added to the longest delays observed, percent. */
     private static final int MARGIN = 20;
 
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--mechanism", paramLabel = "NAME", required = true, completionCandidates = Mechanisms.class,
-        description = "How the GPU is controlled: ${COMPLETION-CANDIDATES}.")
+    @Option(names = "--mechanism", paramLabel = "NAME", completionCandidates = Mechanisms.class,
+        description = "How the GPU is controlled: ${COMPLETION-CANDIDATES} (default: as `gpuseg run` would choose; sim "
+            + "on demand only).")
     private String mechanism;
 
     @Option(names = "--out", paramLabel = "FILE", defaultValue = "platform.yaml",
@@ -133,6 +142,14 @@ final class CalibrateCommand implements Callable<Integer> {
             throw usage("--churn is " + churn + "; use 0..20 processes per second");
         }
         final ObjectNode result = JsonNodeFactory.instance.objectNode();
+        if (mechanism == null) {
+            try {
+                mechanism = MechanismCatalog.bestToCalibrate(MechanismCatalog.survey(RuntimeDirectory.find(null)))
+                    .name();
+            } catch (final MechanismException e) {
+                throw usage(e.getMessage());
+            }
+        }
         if (method() == CalibrationMethod.AMD_QUEUES) {
             return amd(result);
         }
@@ -144,6 +161,7 @@ final class CalibrateCommand implements Callable<Integer> {
             result.put("idle", idle).put("others", others);
             result.put("begun", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
             rig.describe(result);
+            say("mechanism " + mechanism + ": takes about " + seconds(rig) + " s, more where the machine is busy");
             calibration = measure(rig, result);
         }
         ResultFile.write(out, profile(calibration, result));
@@ -159,6 +177,7 @@ final class CalibrateCommand implements Callable<Integer> {
         final AmdProfile profile;
         try (Witness watched = witness == null ? null : witness();
             AmdCalibration rig = new AmdCalibration(gpu, pids, idle, jobs)) {
+            say("mechanism " + mechanism + ": " + jobs + " changes of each set of processes, which takes minutes");
             result.put("idle", idle).put("begun", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
             costs = rig.measure(watched, result);
         }
@@ -172,6 +191,17 @@ final class CalibrateCommand implements Callable<Integer> {
         }
         to.flush();
         return ExitCode.OK;
+    }
+
+    private int seconds(final CalibrationRig rig) {
+        return (churn == 0 ? RESPONSES : RESPONSES + RESPONSES_OF_CHURN) * rig.seconds(jobs) + RATES
+            * rig.seconds(KERNELS_OF_A_RATE);
+    }
+
+    private void say(final String line) {
+        final PrintWriter to = spec.commandLine().getErr();
+        to.println(line);
+        to.flush();
     }
 
     private Witness witness() throws IOException {

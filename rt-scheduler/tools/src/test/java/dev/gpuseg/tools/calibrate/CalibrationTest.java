@@ -115,6 +115,9 @@ class CalibrationTest {
         final StringOutput run = StringOutput.of("calibrate", "--mechanism", "sim", "--jobs", "50", "--out",
             profile.toString(), "--json", "--workload", directory.resolve("like.yaml").toString());
         assertEquals(ExitCode.OK, run.status(), run.text());
+        // six measurements of 50 kernels and two rates, each with a daemon of its own
+        assertEquals("mechanism sim: takes about 58 s, more where the machine is busy", run.err().lines().findFirst()
+            .orElse(""));
         final JsonNode json = new ObjectMapper().readTree(run.out());
         assertTrue(json.path("simulated").asBoolean());
         Files.writeString(directory.resolve("set.yaml"), """
