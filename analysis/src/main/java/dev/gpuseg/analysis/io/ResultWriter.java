@@ -201,7 +201,8 @@ public final class ResultWriter {
         out.append(set.platform().gpus().size() == 1
             ? ", epsilon " + Durations.format(set.platform().gpus().get(0).epsilonNs()) : "s")
             .append(set.platform().caveat()).append('\n');
-        out.append("verdict: ").append(Verdict.of(set, results, measured).sentence()).append('\n');
+        final Verdict verdict = Verdict.of(set, results, measured);
+        out.append("verdict: ").append(verdict.sentence()).append('\n');
         int width = 4;
         for (final var task : set.tasks()) {
             width = Math.max(width, Math.min(40, task.name().length()));
@@ -229,7 +230,8 @@ public final class ResultWriter {
                 .append("; ! = above the bound or the deadline\n");
         }
         out.append(hypotheses(set, results)).append(DossierWriter.outOfModel())
-            .append(DossierWriter.provenance(dossier));
+            .append(DossierWriter.provenance(dossier)).append('\n')
+            .append(NextStep.of(set, verdict, dossier)).append('\n');
         return out.toString();
     }
 

@@ -19,7 +19,7 @@ final class Evidence {
     /** One clause; never empty. */
     static String of(final Hypothesis hypothesis) {
         return switch (hypothesis) {
-            case M0, W1 -> "`gpuseg trace check SET RECORDING` compares arrivals and times; counter overruns";
+            case M0, W1 -> "`gpuseg trace check RECORDING --taskset SET` compares arrivals and times; counter overruns";
             case M1, P1 -> "`gpuseg trace check --decisions` decides a recording again";
             case G4 -> "`gpuseg status` lists who is registered, `fuser -v /dev/nvidia*` who uses the GPU";
             case M2 -> "gpuseg_enforcement_seconds, alert GpusegEnforcementSlow";

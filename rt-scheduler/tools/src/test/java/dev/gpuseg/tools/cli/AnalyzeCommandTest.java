@@ -84,6 +84,34 @@ class AnalyzeCommandTest {
         assertTrue(err.toString().contains("--example analyses nothing; leave out example.yaml"), err.toString());
     }
 
+    private String lastLine() {
+        final List<String> lines = out.toString().lines().toList();
+        out.getBuffer().setLength(0);
+        return lines.get(lines.size() - 1);
+    }
+
+    @Test
+    void shouldEndWithWhatToDoNext() throws IOException {
+        final String set = file("set.yaml", SET.formatted("100ms"));
+        assertEquals(0, run(set));
+        String next = lastLine();
+        assertTrue(next.startsWith("next: measure epsilon with `gpuseg calibrate`") && next.contains("see to the "
+            + "conditions") && next.contains("`gpuseg run --admission enforce --taskset " + set + "`"), next);
+        file("machine.yaml", "cpus: 2\nepsilon: 1ms\nclock: 1\nnewcomers: none\n");
+        assertEquals(0, run(file("measured.yaml", SET.formatted("100ms")
+            .replace("{cpus: 2, epsilon: 1ms}", "machine"))));
+        next = lastLine();
+        assertTrue(next.startsWith("next: start `gpuseg run") && next.contains("`gpuseg trace check RECORDING"), next);
+        assertEquals(3, run(file("no.yaml", SET.formatted("48ms"))));
+        assertTrue(lastLine().startsWith("next: make one of the changes that would help, or let --assign opa"));
+        assertEquals(0, run(set, "--analysis", "gcaps-suspend"));
+        assertTrue(lastLine().startsWith("next: leave out --analysis: "));
+        assertEquals(3, run(set, "--measured", file("late.json", """
+            {"tasks": [{"name": "a", "policy": "fp", "jobs": 10, "misses": 1, "response_ns": {"max": 99000000}}]}
+            """)));
+        assertTrue(lastLine().startsWith("next: `gpuseg trace check RECORDING --taskset " + set + "` says which"));
+    }
+
     @Test
     void shouldWriteJsonInFileOrder() throws IOException {
         final Path result = directory.resolve("result.json");
