@@ -145,9 +145,10 @@ final class TraceCheckCommand implements Callable<Integer> {
         }
         for (final TraceCheck.ChainRow chain : checked.chains()) {
             root.withArray("chains").addObject().put("name", chain.name()).put("outputs", chain.outputs())
-                .put("unmatched", chain.unmatched()).put("max_reaction_ns", chain.maxReactionNs()).put("reaction_bound_ns", chain.reactionBoundNs())
-                .put("reaction_deadline_ns", chain.reactionLimitNs()).put("max_age_ns", chain.maxAgeNs())
-                .put("age_bound_ns", chain.ageBoundNs()).put("age_deadline_ns", chain.ageLimitNs());
+                .put("unmatched", chain.unmatched()).put("max_reaction_ns", chain.maxReactionNs())
+                .put("reaction_bound_ns", chain.reactionBoundNs()).put("reaction_deadline_ns", chain.reactionLimitNs())
+                .put("max_age_ns", chain.maxAgeNs()).put("age_bound_ns", chain.ageBoundNs())
+                .put("age_deadline_ns", chain.ageLimitNs());
         }
         root.putArray("notes");
         notes.forEach(root.withArray("notes")::add);
