@@ -29,8 +29,8 @@ import org.yaml.snakeyaml.LoaderOptions;
 public final class NodeReader {
     private static final int MAX_DEPTH = 16;
 
-    /** What began where, and what is wrong further down. */
     private static final Pattern TAB = Pattern.compile("^ *\t");
+    /** What began where, and what is wrong further down. */
     private static final Pattern BEGAN = Pattern.compile("^(while [^\\n]*)\\n in '[^']*', line (\\d+), column (\\d+)"
         + ":\\n"
         + "(?s:.*?)\\n(\\S[^\\n]*)\\n in '[^']*', line (\\d+), column");
