@@ -16,9 +16,14 @@
  * begun at once, ended when it returns or throws. The stamp of a message's header becomes the stamp of the job, so that
  * reaction time and data age of chains are measured from the sensor (`gpuseg trace check`).
  *
+ * Failures. A daemon that is lost, a timeout or a refused job is no exception in a callback: that would end the
+ * process, and with it every node of the container. GroupOptions says what becomes of the callback, counters() counts
+ * it, and the node's log warns. What the callback itself throws passes on, after the end of its job.
+ *
  * Threads. The group is mutually exclusive: an executor of any kind runs one callback of it at a time, as a task needs.
  * One group per task, and one process per real-time task where admission is enforced. The client must outlive the
- * group, and the group its subscriptions and timers. Failures throw gpuseg::Error, as in gpuseg.hpp.
+ * group, and the group its subscriptions and timers. The constructor, and what makes subscriptions and timers, throws
+ * gpuseg::Error, as in gpuseg.hpp.
  *
  * Status: compiled and tested against a stand-in of the interfaces of rclcpp that it uses, written from their published
  * signatures (tests/ros2). It has not been built with ROS 2.
@@ -26,6 +31,7 @@
 #ifndef GPUSEG_ROS2_HPP
 #define GPUSEG_ROS2_HPP
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -39,26 +45,30 @@
 namespace gpuseg_ros2
 {
 
-/* Marks a job with one segment around a scope. */
-class Job
-{
-public:
-	/* stamp: CLOCK_MONOTONIC, 0 = unknown */
-	explicit Job(gpuseg::Task &task, gpuseg::Nanoseconds stamp = gpuseg::Nanoseconds{0}) : task_(task)
-	{
-		task_.release(gpuseg::now(), stamp);
-		task_.begin();
-	}
-	~Job()
-	{
-		task_.end();
-		gpuseg_job_end(task_.get()); /* a destructor ignores failures */
-	}
-	Job(const Job &) = delete;
-	Job &operator=(const Job &) = delete;
+/* What becomes of a callback whose job did not get the GPU. */
+enum class Callback {
+	RUN, /* it runs without a grant: beside whatever else uses the GPU */
+	SKIP /* it is not called; its job is given up, and counts as neither met nor ended */
+};
 
-private:
-	gpuseg::Task &task_;
+struct GroupOptions {
+	Callback daemon_lost = Callback::RUN; /* -ENOTCONN; until another daemon is found */
+	Callback timed_out = Callback::SKIP;  /* -ETIMEDOUT: TaskOptions::timeout passed, and on_timeout is FAIL */
+	Callback refused = Callback::SKIP;    /* -ECANCELED: the job before overran, and on_overrun is SKIP_NEXT */
+	Callback failed = Callback::RUN;      /* anything else, such as -EBUSY, -EPROTO and -EPERM */
+	gpuseg::Nanoseconds warn_every{
+		std::chrono::seconds(10)}; /* the node's log warns of each of them at most so often */
+};
+
+/* Counted since the group was made. Each is read for itself, not as a snapshot. */
+struct Counters {
+	std::uint64_t jobs;	     /* callbacks that were due */
+	std::uint64_t without_grant; /* of these, run without a grant, those of on_timeout PROCEED among them */
+	std::uint64_t skipped;	     /* of these, not called */
+	std::uint64_t daemon_lost;   /* jobs that met a lost daemon, at their begin or at their end */
+	std::uint64_t timed_out;     /* jobs that were not granted in time, with PROCEED, too */
+	std::uint64_t refused;	     /* jobs that were refused because the one before overran */
+	std::uint64_t failed;	     /* jobs with another failure of the library */
 };
 
 template <typename Message, typename = void> struct HasStamp : std::false_type {
@@ -70,8 +80,10 @@ struct HasStamp<Message, std::void_t<decltype(std::declval<Message>().header.sta
 class CallbackGroup
 {
 public:
-	CallbackGroup(rclcpp::Node::SharedPtr node, gpuseg::Client &client, gpuseg::TaskOptions options)
-		: node_(std::move(node)), client_(client), options_(std::move(options)),
+	CallbackGroup(rclcpp::Node::SharedPtr node, gpuseg::Client &client, gpuseg::TaskOptions options,
+		      GroupOptions choices = {})
+		: node_(std::move(node)), client_(client), options_(std::move(options)), choices_(choices),
+		  logger_(node_->get_logger()),
 		  group_(node_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive))
 	{
 	}
@@ -91,8 +103,9 @@ public:
 		return node_->create_subscription<Message>(
 			topic, qos,
 			[this, callback = std::move(callback)](std::shared_ptr<const Message> message) {
-				Job job(*task_, stamp(*message));
-				callback(message);
+				Job job(*this, stamp(*message));
+				if (job.runs())
+					callback(message);
 			},
 			options);
 	}
@@ -106,8 +119,9 @@ public:
 		return node_->create_wall_timer(
 			period,
 			[this, callback = std::move(callback)]() {
-				Job job(*task_);
-				callback();
+				Job job(*this, gpuseg::Nanoseconds{0});
+				if (job.runs())
+					callback();
 			},
 			group_);
 	}
@@ -118,7 +132,127 @@ public:
 		return task_.get();
 	}
 
+	/* Any thread. */
+	Counters counters() const noexcept
+	{
+		return {jobs_,
+			without_grant_,
+			skipped_,
+			troubles_[DAEMON_LOST].count,
+			troubles_[TIMED_OUT].count,
+			troubles_[REFUSED].count,
+			troubles_[FAILED].count};
+	}
+
 private:
+	enum Kind { DAEMON_LOST, TIMED_OUT, REFUSED, FAILED, KINDS };
+
+	struct Trouble {
+		std::atomic<std::uint64_t> count{0};
+		std::int64_t said_ns = 0; /* 0 = never; the callbacks' thread only */
+	};
+
+	/*
+	 * A callback from its release to its end. Throws nothing. What was begun is ended exactly once, also when the
+	 * callback throws: its segment, then its job. A job that is given up is not ended, since an ended job counts as
+	 * met: the daemon gives it up at the next release, or when the task is closed.
+	 */
+	class Job
+	{
+	public:
+		Job(CallbackGroup &group, gpuseg::Nanoseconds stamp) noexcept : group_(group), task_(group.task_->get())
+		{
+			count(group_.jobs_);
+			int result = gpuseg_job_release_stamped(task_, gpuseg_now_ns(), stamp.count());
+
+			released_ = result == 0;
+			if (released_)
+				result = gpuseg_begin(task_);
+			begun_ = released_ && result >= 0;
+			if (result != 0) {
+				runs_ = group_.without_grant(result);
+				noted_ = kind_of(result);
+			}
+			if (!runs_)
+				count(group_.skipped_);
+		}
+		~Job()
+		{
+			int result = begun_ ? gpuseg_end(task_) : 0;
+
+			if (released_ && runs_) {
+				const int ended = gpuseg_job_end(task_);
+
+				result = result < 0 ? result : ended;
+			}
+			if (result < 0 && noted_ != kind_of(result))
+				group_.note(result, "the end of its job is not recorded");
+		}
+		Job(const Job &) = delete;
+		Job &operator=(const Job &) = delete;
+
+		bool runs() const noexcept
+		{
+			return runs_;
+		}
+
+	private:
+		CallbackGroup &group_;
+		gpuseg_task *task_;
+		bool released_ = false;
+		bool begun_ = false;
+		bool runs_ = true;
+		Kind noted_ = KINDS; /* none */
+	};
+
+	/* The callbacks of the group have one thread at a time; counters() reads in others. */
+	static void count(std::atomic<std::uint64_t> &counter) noexcept
+	{
+		counter.fetch_add(1, std::memory_order_relaxed);
+	}
+
+	static Kind kind_of(int result) noexcept
+	{
+		switch (result) {
+		case -ENOTCONN:
+			return DAEMON_LOST;
+		case GPUSEG_PROCEEDED:
+		case -ETIMEDOUT:
+			return TIMED_OUT;
+		case -ECANCELED:
+			return REFUSED;
+		default:
+			return FAILED;
+		}
+	}
+
+	/* Release or begin failed, or proceeded. True: the callback runs all the same. */
+	bool without_grant(int result) noexcept
+	{
+		const Callback choice[KINDS] = {choices_.daemon_lost, choices_.timed_out, choices_.refused,
+						choices_.failed};
+		const bool runs = result == GPUSEG_PROCEEDED || choice[kind_of(result)] == Callback::RUN;
+
+		if (runs)
+			count(without_grant_);
+		note(result, runs ? "the callback runs without a grant" : "the callback is skipped");
+		return runs;
+	}
+
+	void note(int result, const char *consequence) noexcept
+	{
+		Trouble &trouble = troubles_[kind_of(result)];
+		const std::int64_t now_ns = gpuseg_now_ns();
+
+		count(trouble.count);
+		if (trouble.said_ns != 0 && now_ns - trouble.said_ns < choices_.warn_every.count())
+			return;
+		trouble.said_ns = now_ns;
+		RCLCPP_WARN(logger_, "gpuseg task \"%s\": %s; %s (%llu so far)", options_.name.c_str(),
+			    result == GPUSEG_PROCEEDED ? "not granted in time" : gpuseg_last_message(client_.get()),
+			    consequence, static_cast<unsigned long long>(trouble.count));
+	}
+
 	void open()
 	{
 		if (!task_)
@@ -143,8 +277,14 @@ private:
 	rclcpp::Node::SharedPtr node_;
 	gpuseg::Client &client_;
 	gpuseg::TaskOptions options_;
+	GroupOptions choices_;
+	rclcpp::Logger logger_;
 	rclcpp::CallbackGroup::SharedPtr group_;
 	std::unique_ptr<gpuseg::Task> task_;
+	std::atomic<std::uint64_t> jobs_{0};
+	std::atomic<std::uint64_t> without_grant_{0};
+	std::atomic<std::uint64_t> skipped_{0};
+	Trouble troubles_[KINDS];
 };
 
 } // namespace gpuseg_ros2

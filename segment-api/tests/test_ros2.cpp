@@ -100,7 +100,278 @@ TEST(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_th
 	fake_daemon_stop(&d);
 }
 
+/* What a test of the error paths needs: a daemon, a node, a client and a group with a subscription. */
+struct Rig {
+	explicit Rig(const gpuseg::TaskOptions &options, const gpuseg_ros2::GroupOptions &choices = {})
+		: daemon(start()), node(std::make_shared<rclcpp::Node>()), client(0, "t", daemon->dir),
+		  group(node, client, options, choices),
+		  subscription(
+			  group.subscribe<Word>("word", rclcpp::QoS(1), [this](const std::shared_ptr<const Word> &) {
+				  called++;
+				  if (during)
+					  during();
+			  }))
+	{
+	}
+	~Rig()
+	{
+		stopped = daemon;
+	}
+	static fake_daemon *start()
+	{
+		static fake_daemon d;
+
+		fake_daemon_start(&d);
+		return &d;
+	}
+	void deliver() const
+	{
+		subscription->callback(std::make_shared<Word>());
+	}
+	/* As the client notices it: begun segments apart, its calls return -ENOTCONN from now on. */
+	void lose_daemon() const
+	{
+		fake_daemon_kill(daemon);
+		await(false);
+	}
+	void await(bool managed) const
+	{
+		const auto limit = gpuseg::now() + 30s;
+
+		while (client.managed() != managed) {
+			CHECK(gpuseg::now() < limit);
+			usleep(1000);
+		}
+	}
+	std::size_t lines() const
+	{
+		return node->get_logger().lines().size();
+	}
+	/* The kinds of all records, as a word: Release, Begin, End, Cancelled, Job end. */
+	std::string records(std::size_t count) const
+	{
+		std::string kinds;
+
+		CHECK(fake_daemon_wait(daemon, count, nullptr));
+		for (std::size_t i = 0; i < fake_daemon_records(daemon); i++) {
+			const gpuseg_record r = fake_daemon_record(daemon, i);
+
+			kinds += r.kind == GPUSEG_RECORD_RELEASE	  ? 'R'
+				 : r.kind == GPUSEG_RECORD_BEGIN	  ? 'B'
+				 : r.kind == GPUSEG_RECORD_JOB_END	  ? 'J'
+				 : (r.flags & GPUSEG_FLAG_CANCELLED) != 0 ? 'C'
+									  : 'E';
+		}
+		return kinds;
+	}
+
+	static fake_daemon *stopped; /* for the test to clean up, after the client */
+	fake_daemon *daemon;
+	std::shared_ptr<rclcpp::Node> node;
+	gpuseg::Client client;
+	gpuseg_ros2::CallbackGroup group;
+	int called = 0;
+	std::function<void()> during;
+	rclcpp::Subscription<Word>::SharedPtr subscription;
+};
+fake_daemon *Rig::stopped;
+
+static gpuseg::TaskOptions impatient()
+{
+	gpuseg::TaskOptions options = detector();
+
+	options.timeout = 20ms;
+	return options;
+}
+
+TEST(should_skip_a_callback_that_is_not_granted_in_time_and_count_its_job_as_not_ended)
+{
+	{
+		Rig rig(impatient());
+
+		fake_daemon_grants(rig.daemon, FAKE_IGNORE, 0);
+		rig.deliver();
+		rig.deliver();
+		const gpuseg_ros2::Counters c = rig.group.counters();
+		CHECK_EQ(rig.called, 0);
+		CHECK(rig.records(6) == "RBCRBC");
+		CHECK_EQ(c.jobs, 2);
+		CHECK_EQ(c.skipped, 2);
+		CHECK_EQ(c.timed_out, 2);
+		CHECK_EQ(c.without_grant, 0);
+		CHECK_EQ(c.daemon_lost + c.refused + c.failed, 0);
+		CHECK_EQ(rig.lines(), 1); /* once in ten seconds */
+		CHECK_CONTAINS(rig.node->get_logger().lines()[0].c_str(), "task \"detector\"");
+		CHECK_CONTAINS(rig.node->get_logger().lines()[0].c_str(), "the callback is skipped (1 so far)");
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_run_a_callback_without_a_grant_after_a_timeout_if_that_was_chosen)
+{
+	{
+		gpuseg_ros2::GroupOptions choices;
+
+		choices.timed_out = gpuseg_ros2::Callback::RUN;
+		choices.warn_every = 0s;
+		Rig rig(impatient(), choices);
+
+		fake_daemon_grants(rig.daemon, FAKE_IGNORE, 0);
+		rig.deliver();
+		rig.deliver();
+		CHECK_EQ(rig.called, 2);
+		CHECK(rig.records(8) == "RBCJRBCJ"); /* nothing is left to end, but the job is done */
+		CHECK_EQ(rig.group.counters().without_grant, 2);
+		CHECK_EQ(rig.group.counters().skipped, 0);
+		CHECK_EQ(rig.lines(), 2);
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_count_a_job_that_proceeds_after_its_timeout)
+{
+	{
+		gpuseg::TaskOptions options = impatient();
+
+		options.on_timeout = GPUSEG_ON_TIMEOUT_PROCEED;
+		Rig rig(options);
+
+		fake_daemon_grants(rig.daemon, FAKE_IGNORE, 0);
+		rig.deliver();
+		CHECK_EQ(rig.called, 1);
+		CHECK(rig.records(4) == "RBEJ");
+		CHECK_EQ(rig.group.counters().timed_out, 1);
+		CHECK_EQ(rig.group.counters().without_grant, 1);
+		CHECK_EQ(rig.lines(), 1);
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_skip_the_callback_of_a_refused_job_and_not_end_that_job)
+{
+	{
+		Rig rig(detector());
+
+		fake_daemon_grants(rig.daemon, FAKE_REFUSE, 0);
+		rig.deliver();
+		fake_daemon_grants(rig.daemon, FAKE_GRANT, 0);
+		rig.deliver();
+		CHECK_EQ(rig.called, 1);
+		CHECK(rig.records(6) == "RBRBEJ");
+		CHECK_EQ(rig.group.counters().refused, 1);
+		CHECK_EQ(rig.group.counters().skipped, 1);
+		CHECK_EQ(rig.group.counters().jobs, 2);
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_scheduled_by_the_next_one)
+{
+	{
+		Rig rig(detector());
+
+		rig.lose_daemon();
+		rig.deliver();
+		rig.deliver();
+		CHECK_EQ(rig.called, 2);
+		CHECK_EQ(rig.group.counters().daemon_lost, 2);
+		CHECK_EQ(rig.group.counters().without_grant, 2);
+		CHECK_EQ(rig.lines(), 1);
+		CHECK_CONTAINS(rig.node->get_logger().lines()[0].c_str(), "the callback runs without a grant");
+		fake_daemon_follow(rig.daemon);
+		rig.await(true);
+		std::uint64_t before;
+		do { /* the client may be registering its tasks yet */
+			before = rig.group.counters().without_grant;
+			rig.deliver();
+		} while (rig.group.counters().without_grant != before);
+		CHECK(rig.records(4) == "RBEJ");
+		CHECK_EQ(rig.group.counters().jobs, rig.called);
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_skip_callbacks_while_the_daemon_is_lost_if_that_was_chosen)
+{
+	{
+		gpuseg_ros2::GroupOptions choices;
+
+		choices.daemon_lost = gpuseg_ros2::Callback::SKIP;
+		Rig rig(detector(), choices);
+
+		rig.lose_daemon();
+		rig.deliver();
+		CHECK_EQ(rig.called, 0);
+		CHECK_EQ(rig.group.counters().skipped, 1);
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_count_a_daemon_that_is_lost_in_a_callback_once)
+{
+	{
+		Rig rig(detector());
+
+		rig.during = [&] { rig.lose_daemon(); };
+		rig.deliver(); /* neither the end of the segment nor that of the job can be recorded */
+		CHECK_EQ(rig.called, 1);
+		CHECK_EQ(rig.group.counters().daemon_lost, 1);
+		CHECK_EQ(rig.group.counters().without_grant, 0);
+		CHECK_EQ(rig.lines(), 1);
+		CHECK_CONTAINS(rig.node->get_logger().lines()[0].c_str(), "the end of its job is not recorded");
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_run_callbacks_of_a_client_that_was_dropped_and_count_it_as_failed)
+{
+	{
+		Rig rig(detector());
+
+		fake_daemon_poison(rig.daemon, GPUSEG_POISON_TICKET);
+		rig.deliver();
+		CHECK_EQ(rig.called, 1);
+		CHECK_EQ(rig.group.counters().failed, 1);
+		CHECK_EQ(rig.group.counters().without_grant, 1);
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_pass_the_exception_of_a_callback_on_unchanged_with_and_without_a_grant)
+{
+	{
+		Rig rig(detector());
+		int caught = 0;
+
+		rig.during = [] { throw std::out_of_range("of the callback"); };
+		for (int i = 0; i < 2; i++) {
+			try {
+				rig.deliver();
+			} catch (const std::out_of_range &e) {
+				CHECK_CONTAINS(e.what(), "of the callback");
+				caught++;
+			}
+			if (i == 0) {
+				CHECK(rig.records(4) == "RBEJ");
+				rig.lose_daemon();
+			}
+		}
+		CHECK_EQ(caught, 2);
+		CHECK_EQ(rig.group.counters().daemon_lost, 1);
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
 static const check_case cases[] = {
 	CASE(should_make_every_message_a_job_with_the_stamp_of_its_header),
-	CASE(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_throws)};
+	CASE(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_throws),
+	CASE(should_skip_a_callback_that_is_not_granted_in_time_and_count_its_job_as_not_ended),
+	CASE(should_run_a_callback_without_a_grant_after_a_timeout_if_that_was_chosen),
+	CASE(should_count_a_job_that_proceeds_after_its_timeout),
+	CASE(should_skip_the_callback_of_a_refused_job_and_not_end_that_job),
+	CASE(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_scheduled_by_the_next_one),
+	CASE(should_skip_callbacks_while_the_daemon_is_lost_if_that_was_chosen),
+	CASE(should_count_a_daemon_that_is_lost_in_a_callback_once),
+	CASE(should_run_callbacks_of_a_client_that_was_dropped_and_count_it_as_failed),
+	CASE(should_pass_the_exception_of_a_callback_on_unchanged_with_and_without_a_grant)};
 CHECK_MAIN(cases)

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,6 +36,28 @@ public:
 private:
 	CallbackGroupType type_;
 };
+
+/* Keeps what is said; copies share it. */
+class Logger
+{
+public:
+	const std::vector<std::string> &lines() const
+	{
+		return *lines_;
+	}
+	template <typename... Args> void say(const char *format, Args... args) const
+	{
+		char line[512];
+
+		std::snprintf(line, sizeof(line), format, args...);
+		lines_->push_back(line);
+	}
+
+private:
+	std::shared_ptr<std::vector<std::string>> lines_ = std::make_shared<std::vector<std::string>>();
+};
+
+#define RCLCPP_WARN(logger, ...) (logger).say(__VA_ARGS__)
 
 class QoS
 {
@@ -117,12 +140,19 @@ public:
 		made->group = std::move(group);
 		return made;
 	}
+	Logger get_logger() const
+	{
+		return logger_;
+	}
 	Time now() const /* the system's clock, as a node without simulated time has */
 	{
 		return Time(std::chrono::duration_cast<std::chrono::nanoseconds>(
 				    std::chrono::system_clock::now().time_since_epoch())
 				    .count());
 	}
+
+private:
+	Logger logger_;
 };
 
 } // namespace rclcpp
