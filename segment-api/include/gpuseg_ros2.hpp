@@ -7,9 +7,9 @@
  *   options.name = "detector";
  *   options.priority = 70;
  *   options.period = 33ms;                            // a timer of the group sets it
- *   gpuseg_ros2::CallbackGroup group(node, client, options);
- *   auto subscription = group.subscribe<Image>("image", qos, [&](const std::shared_ptr<const Image> &image) {
- *           detect(*image);                           // launch and synchronise
+ *   gpuseg_ros2::CallbackGroup group(node, client, options);   // node: a reference; *this in a node's constructor
+ *   auto subscription = group.subscribe<Image>("image", qos, [&](const Image &image) {
+ *           detect(image);                            // launch and synchronise
  *   });
  *
  * Each callback is one job with one segment: released when the callback starts (the earliest moment that is known),
@@ -25,13 +25,17 @@
  * group, and the group its subscriptions and timers. The constructor, and what makes subscriptions and timers, throws
  * gpuseg::Error, as in gpuseg.hpp.
  *
- * Status: compiled and tested against a stand-in of the interfaces of rclcpp that it uses, written from their published
- * signatures (tests/ros2). It has not been built with ROS 2.
+ * Status: tested against a stand-in of rclcpp (tests/ros2) only. Compiled with the headers of rclcpp 16.0.11 (Humble)
+ * and 28.1.6 (Jazzy), not run with them.
  */
 #ifndef GPUSEG_ROS2_HPP
 #define GPUSEG_ROS2_HPP
 
 #include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -56,8 +60,8 @@ struct GroupOptions {
 	Callback timed_out = Callback::SKIP;  /* -ETIMEDOUT: TaskOptions::timeout passed, and on_timeout is FAIL */
 	Callback refused = Callback::SKIP;    /* -ECANCELED: the job before overran, and on_overrun is SKIP_NEXT */
 	Callback failed = Callback::RUN;      /* anything else, such as -EBUSY, -EPROTO and -EPERM */
-	gpuseg::Nanoseconds warn_every{
-		std::chrono::seconds(10)}; /* the node's log warns of each of them at most so often */
+	/* The node's log warns of each of these at most so often. */
+	gpuseg::Nanoseconds warn_every{std::chrono::seconds(10)};
 };
 
 /* Counted since the group was made. Each is read for itself, not as a snapshot. */
@@ -71,62 +75,231 @@ struct Counters {
 	std::uint64_t failed;	     /* jobs with another failure of the library */
 };
 
+namespace detail
+{
+
 template <typename Message, typename = void> struct HasStamp : std::false_type {
 };
 template <typename Message>
 struct HasStamp<Message, std::void_t<decltype(std::declval<Message>().header.stamp.nanosec)>> : std::true_type {
 };
 
+/* A way in which a callback takes a message of type T: Argument is what rclcpp shall hand over. */
+template <typename T, typename A> struct Form {
+	using Argument = A;
+
+	static const T &content(const std::remove_reference_t<A> &argument) noexcept
+	{
+		if constexpr (std::is_reference_v<A>)
+			return argument;
+		else
+			return *argument;
+	}
+};
+
+/*
+ * The first way in which a callback of this type can be called, with Info... after the message; void: none. A shared
+ * pointer goes before a unique one, which would convert to it, but would be a copy of the message.
+ */
+template <typename Callback, typename T, typename... Info> auto form_with()
+{
+	if constexpr (std::is_invocable_v<Callback &, const T &, Info...>)
+		return Form<T, const T &>();
+	else if constexpr (std::is_invocable_v<Callback &, std::shared_ptr<const T>, Info...>)
+		return Form<T, std::shared_ptr<const T>>();
+	else if constexpr (std::is_invocable_v<Callback &, std::shared_ptr<T>, Info...>)
+		return Form<T, std::shared_ptr<T>>();
+	else if constexpr (std::is_invocable_v<Callback &, std::unique_ptr<T>, Info...>)
+		return Form<T, std::unique_ptr<T>>();
+}
+
+/* Of a TypeAdapter first the custom type. */
+template <typename Callback, typename Message, typename... Info> auto form_of()
+{
+	using Adapter = rclcpp::TypeAdapter<Message>;
+	using Custom = decltype(form_with<Callback, typename Adapter::custom_type, Info...>());
+
+	if constexpr (!std::is_void_v<Custom>)
+		return Custom();
+	else
+		return form_with<Callback, typename Adapter::ros_message_type, Info...>();
+}
+
+/* gpuseg.h: a task's name has 1..63 bytes of UTF-8. */
+constexpr std::size_t NAME_BYTES = 63;
+
+inline bool within_character(char byte) noexcept
+{
+	return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
+}
+
+/* A name that is too long becomes head~hash~tail: still readable, and another one for another name. */
+inline std::string task_name(const std::string &name)
+{
+	constexpr std::size_t SHOWN = NAME_BYTES - 10;
+	std::size_t head = SHOWN / 2, tail = name.size() - (SHOWN - head);
+	std::uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+	char middle[11];
+
+	if (name.size() <= NAME_BYTES)
+		return name;
+	for (const char byte : name)
+		hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+	while (head > 0 && within_character(name[head]))
+		head--;
+	while (tail < name.size() && within_character(name[tail]))
+		tail++;
+	std::snprintf(middle, sizeof(middle), "~%08x~", static_cast<unsigned int>(hash ^ hash >> 32));
+	return name.substr(0, head) + middle + name.substr(tail);
+}
+
+} // namespace detail
+
 class CallbackGroup
 {
 public:
-	CallbackGroup(rclcpp::Node::SharedPtr node, gpuseg::Client &client, gpuseg::TaskOptions options,
-		      GroupOptions choices = {})
-		: node_(std::move(node)), client_(client), options_(std::move(options)), choices_(choices),
-		  logger_(node_->get_logger()),
-		  group_(node_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive))
+	/*
+	 * node: an rclcpp::Node, rclcpp_lifecycle::LifecycleNode, or what derives from one, in its own constructor,
+	 * too. The group keeps the node's interfaces but not the node, so that it can be a member of it. Without a name
+	 * the task has that of the node; a name of more than 63 bytes is shortened to head~hash~tail.
+	 */
+	template <typename Node>
+	CallbackGroup(Node &node, gpuseg::Client &client, gpuseg::TaskOptions options, GroupOptions choices = {})
+		: base_(node.get_node_base_interface()), topics_(node.get_node_topics_interface()),
+		  timers_(node.get_node_timers_interface()), services_(node.get_node_services_interface()),
+		  parameters_(node.get_node_parameters_interface()),
+		  clock_(node.get_node_clock_interface()->get_clock()),
+		  logger_(node.get_node_logging_interface()->get_logger()), client_(client),
+		  options_(std::move(options)), choices_(choices),
+		  group_(base_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive))
 	{
+		options_.name =
+			detail::task_name(options_.name.empty() ? base_->get_fully_qualified_name() : options_.name);
 	}
 	CallbackGroup(const CallbackGroup &) = delete;
 	CallbackGroup &operator=(const CallbackGroup &) = delete;
 
-	/* Every message is a job; its header's stamp, if it has one, is the job's. */
-	template <typename Message>
-	typename rclcpp::Subscription<Message>::SharedPtr
-	subscribe(const std::string &topic, const rclcpp::QoS &qos,
-		  std::function<void(const std::shared_ptr<const Message> &)> callback)
+	/*
+	 * Every message is a job; its header's stamp, if it has one, is the job's. The callback takes const M &,
+	 * std::unique_ptr<M>, std::shared_ptr<const M> or std::shared_ptr<M>, each with or without a
+	 * const rclcpp::MessageInfo & after it, where M is Message, or either type of a TypeAdapter.
+	 */
+	template <typename Message, typename Callback>
+	typename rclcpp::Subscription<Message>::SharedPtr subscribe(const std::string &topic, const rclcpp::QoS &qos,
+								    Callback callback,
+								    rclcpp::SubscriptionOptions options = {})
 	{
-		rclcpp::SubscriptionOptions options;
+		/* Without Info first: what std::bind makes takes more arguments than it uses. */
+		using Plain = decltype(detail::form_of<Callback, Message>());
+		using Informed = decltype(detail::form_of<Callback, Message, const rclcpp::MessageInfo &>());
+		using Form = std::conditional_t<std::is_void_v<Plain>, Informed, Plain>;
+
+		static_assert(!std::is_void_v<Form>,
+			      "the callback takes const M &, std::unique_ptr<M>, std::shared_ptr<const M> or "
+			      "std::shared_ptr<M>, and const rclcpp::MessageInfo & after it, if any");
+		using Argument = typename Form::Argument;
 
 		open();
 		options.callback_group = group_;
-		return node_->create_subscription<Message>(
-			topic, qos,
-			[this, callback = std::move(callback)](std::shared_ptr<const Message> message) {
-				Job job(*this, stamp(*message));
-				if (job.runs())
-					callback(message);
-			},
+		return rclcpp::create_subscription<Message>(
+			parameters_, topics_, topic, qos,
+			std::function<void(Argument, const rclcpp::MessageInfo &)>(
+				[this, callback = std::move(callback)](Argument message,
+								       const rclcpp::MessageInfo &info) mutable {
+					Job job(*this, stamp(Form::content(message)));
+
+					if (!job.runs())
+						return;
+					if constexpr (!std::is_void_v<Plain>)
+						callback(std::forward<Argument>(message));
+					else
+						callback(std::forward<Argument>(message), info);
+					(void)info;
+				}),
 			options);
 	}
 
-	/* Every expiry is a job; the task's period is the timer's, unless the options say otherwise. */
-	rclcpp::TimerBase::SharedPtr timer(gpuseg::Nanoseconds period, std::function<void()> callback)
+	/*
+	 * Every expiry is a job; the task's period is the timer's, unless the options say otherwise. The callback takes
+	 * nothing, or rclcpp::TimerBase &.
+	 */
+	template <typename Callback> rclcpp::TimerBase::SharedPtr timer(gpuseg::Nanoseconds period, Callback callback)
 	{
+		constexpr bool PLAIN = std::is_invocable_v<Callback &>;
+
+		static_assert(PLAIN || std::is_invocable_v<Callback &, rclcpp::TimerBase &>,
+			      "the callback takes nothing, or rclcpp::TimerBase &");
 		if (options_.period.count() == 0)
 			options_.period = period;
 		open();
-		return node_->create_wall_timer(
+		return rclcpp::create_wall_timer(
 			period,
-			[this, callback = std::move(callback)]() {
-				Job job(*this, gpuseg::Nanoseconds{0});
-				if (job.runs())
-					callback();
-			},
-			group_);
+			std::function<void(rclcpp::TimerBase &)>(
+				[this, callback = std::move(callback)](rclcpp::TimerBase &timer) mutable {
+					Job job(*this, gpuseg::Nanoseconds{0});
+
+					if (!job.runs())
+						return;
+					if constexpr (PLAIN)
+						callback();
+					else
+						callback(timer);
+					(void)timer;
+				}),
+			group_, base_.get(), timers_.get());
 	}
 
-	/* The task, NULL before the first subscription or timer. */
+	/*
+	 * Every request is a job. The callback takes, as shared pointers, request and response; rmw_request_id_t,
+	 * request and response; or, to respond later, rmw_request_id_t and request, with or without the service before
+	 * them. A callback that is skipped does not respond: an empty response would look like a result.
+	 */
+	template <typename Service, typename Callback>
+	typename rclcpp::Service<Service>::SharedPtr service(const std::string &name, Callback callback,
+							     const rclcpp::QoS &qos = rclcpp::ServicesQoS())
+	{
+		using Self = std::shared_ptr<rclcpp::Service<Service>>;
+		using Id = std::shared_ptr<rmw_request_id_t>;
+		using Request = std::shared_ptr<typename Service::Request>;
+		using Response = std::shared_ptr<typename Service::Response>;
+		constexpr bool PLAIN = std::is_invocable_v<Callback &, Request, Response>;
+		constexpr bool WITH_ID = std::is_invocable_v<Callback &, Id, Request, Response>;
+		constexpr bool LATER = std::is_invocable_v<Callback &, Id, Request>;
+
+		static_assert(PLAIN || WITH_ID || LATER || std::is_invocable_v<Callback &, Self, Id, Request>,
+			      "the callback takes shared pointers to request and response, and rmw_request_id_t before "
+			      "them, if any; or to rmw_request_id_t and request, and the service before them, if any");
+		open();
+		return rclcpp::create_service<Service>(
+			base_, services_, name,
+			std::function<void(Self, Id, Request)>(
+				[this, callback = std::move(callback)](Self self, Id id, Request request) mutable {
+					if constexpr (PLAIN || WITH_ID) {
+						auto response = std::make_shared<typename Service::Response>();
+
+						if (!responds(callback, id, std::move(request), response))
+							return;
+						self->send_response(*id, *response);
+					} else {
+						Job job(*this, gpuseg::Nanoseconds{0});
+
+						if (!job.runs())
+							return;
+						if constexpr (LATER)
+							callback(std::move(id), std::move(request));
+						else
+							callback(std::move(self), std::move(id), std::move(request));
+					}
+				}),
+			qos.get_rmw_qos_profile(), group_);
+	}
+
+	/* For an executor of its own. */
+	rclcpp::CallbackGroup::SharedPtr callback_group() const noexcept
+	{
+		return group_;
+	}
+	/* The task, NULL before the first subscription, timer or service. */
 	gpuseg::Task *task() const noexcept
 	{
 		return task_.get();
@@ -253,6 +426,22 @@ private:
 			    consequence, static_cast<unsigned long long>(trouble.count));
 	}
 
+	/* The job of a service's callback; the response is sent after it. */
+	template <typename Callback, typename Request, typename Response>
+	bool responds(Callback &callback, const std::shared_ptr<rmw_request_id_t> &id, Request request,
+		      const std::shared_ptr<Response> &response)
+	{
+		Job job(*this, gpuseg::Nanoseconds{0});
+
+		if (!job.runs())
+			return false;
+		if constexpr (std::is_invocable_v<Callback &, Request, std::shared_ptr<Response>>)
+			callback(std::move(request), response);
+		else
+			callback(id, std::move(request), response);
+		return true;
+	}
+
 	void open()
 	{
 		if (!task_)
@@ -262,11 +451,11 @@ private:
 	/* The node's clock to CLOCK_MONOTONIC: as old here as there. A stamp in the future, or of 0, is unknown. */
 	template <typename Message> gpuseg::Nanoseconds stamp(const Message &message) const
 	{
-		if constexpr (HasStamp<Message>::value) {
+		if constexpr (detail::HasStamp<Message>::value) {
 			const auto &s = message.header.stamp;
 			const std::int64_t stamp_ns =
 				static_cast<std::int64_t>(s.sec) * 1000000000 + static_cast<std::int64_t>(s.nanosec);
-			const std::int64_t age_ns = node_->now().nanoseconds() - stamp_ns;
+			const std::int64_t age_ns = clock_->now().nanoseconds() - stamp_ns;
 
 			if (stamp_ns > 0 && age_ns >= 0 && age_ns < gpuseg::now().count())
 				return gpuseg::now() - gpuseg::Nanoseconds(age_ns);
@@ -274,11 +463,16 @@ private:
 		return gpuseg::Nanoseconds{0};
 	}
 
-	rclcpp::Node::SharedPtr node_;
+	rclcpp::node_interfaces::NodeBaseInterface::SharedPtr base_;
+	rclcpp::node_interfaces::NodeTopicsInterface::SharedPtr topics_;
+	rclcpp::node_interfaces::NodeTimersInterface::SharedPtr timers_;
+	rclcpp::node_interfaces::NodeServicesInterface::SharedPtr services_;
+	rclcpp::node_interfaces::NodeParametersInterface::SharedPtr parameters_;
+	rclcpp::Clock::SharedPtr clock_;
+	rclcpp::Logger logger_;
 	gpuseg::Client &client_;
 	gpuseg::TaskOptions options_;
 	GroupOptions choices_;
-	rclcpp::Logger logger_;
 	rclcpp::CallbackGroup::SharedPtr group_;
 	std::unique_ptr<gpuseg::Task> task_;
 	std::atomic<std::uint64_t> jobs_{0};

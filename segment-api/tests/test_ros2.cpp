@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ros2.cpp - gpuseg_ros2.hpp against a stand-in of rclcpp (tests/ros2) and a daemon in a thread. */
 #include <gpuseg_ros2.hpp>
+#include <rclcpp_lifecycle/lifecycle_node.hpp>
 
+#include <array>
 #include <stdexcept>
 
 #include "check.h"
@@ -40,20 +42,21 @@ TEST(should_make_every_message_a_job_with_the_stamp_of_its_header)
 
 	fake_daemon_start(&d);
 	{
-		auto node = std::make_shared<rclcpp::Node>();
+		rclcpp::Node node("n");
 		gpuseg::Client client(0, "t", d.dir);
 		gpuseg_ros2::CallbackGroup group(node, client, detector());
 		int called = 0;
 		auto subscription = group.subscribe<Image>("image", rclcpp::QoS(1),
-							   [&](const std::shared_ptr<const Image> &) { called++; });
-		auto image = std::make_shared<Image>();
-		const std::int64_t taken_ns = node->now().nanoseconds() - 50000000;
+							   [&](std::shared_ptr<const Image>) { called++; });
+		Image image;
+		const std::int64_t taken_ns = node.get_clock()->now().nanoseconds() - 50000000;
 		gpuseg_record r;
 
 		CHECK(subscription->group->type() == rclcpp::CallbackGroupType::MutuallyExclusive);
-		image->header.stamp = {(std::int32_t)(taken_ns / 1000000000), (std::uint32_t)(taken_ns % 1000000000)};
+		CHECK(subscription->topic == "image");
+		image.header.stamp = {(std::int32_t)(taken_ns / 1000000000), (std::uint32_t)(taken_ns % 1000000000)};
 		const std::int64_t before_ns = gpuseg_now_ns();
-		subscription->callback(image);
+		subscription->receive(image);
 		const std::int64_t after_ns = gpuseg_now_ns();
 		CHECK_EQ(called, 1);
 		CHECK(fake_daemon_wait(&d, 4, &r)); /* release, begin, end, job end */
@@ -63,12 +66,12 @@ TEST(should_make_every_message_a_job_with_the_stamp_of_its_header)
 		CHECK(fake_daemon_record(&d, 0).arg_ns > 0);
 		CHECK(fake_daemon_record(&d, 0).arg_ns <= after_ns - 50000000);
 		CHECK(fake_daemon_record(&d, 0).arg_ns >= before_ns - 50000000 - (after_ns - before_ns) - 1000000000);
-		image->header.stamp = {0, 0}; /* not set */
-		subscription->callback(image);
+		image.header.stamp = {0, 0}; /* not set */
+		subscription->receive(image);
 		CHECK(fake_daemon_wait(&d, 8, &r));
 		CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, 0);
-		auto words = group.subscribe<Word>("word", rclcpp::QoS(1), [](const std::shared_ptr<const Word> &) {});
-		words->callback(std::make_shared<Word>());
+		auto words = group.subscribe<Word>("word", rclcpp::QoS(1), [](const Word &) {});
+		words->receive(Word());
 		CHECK(fake_daemon_wait(&d, 12, &r));
 		CHECK_EQ(d.opens, 1); /* one task for the group */
 	}
@@ -81,7 +84,7 @@ TEST(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_th
 
 	fake_daemon_start(&d);
 	{
-		auto node = std::make_shared<rclcpp::Node>();
+		rclcpp::Node node("n");
 		gpuseg::Client client(0, "t", d.dir);
 		gpuseg_ros2::CallbackGroup group(node, client, detector());
 		auto timer = group.timer(33ms, [] { throw std::runtime_error("callback"); });
@@ -90,7 +93,7 @@ TEST(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_th
 		CHECK_EQ(timer->period.count(), 33000000);
 		CHECK_EQ(d.last_open.period_ns, 33000000);
 		try {
-			timer->callback();
+			timer->expire(gpuseg::now());
 			CHECK(false);
 		} catch (const std::runtime_error &) {
 			CHECK(fake_daemon_wait(&d, 4, &r));
@@ -103,14 +106,12 @@ TEST(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_th
 /* What a test of the error paths needs: a daemon, a node, a client and a group with a subscription. */
 struct Rig {
 	explicit Rig(const gpuseg::TaskOptions &options, const gpuseg_ros2::GroupOptions &choices = {})
-		: daemon(start()), node(std::make_shared<rclcpp::Node>()), client(0, "t", daemon->dir),
-		  group(node, client, options, choices),
-		  subscription(
-			  group.subscribe<Word>("word", rclcpp::QoS(1), [this](const std::shared_ptr<const Word> &) {
-				  called++;
-				  if (during)
-					  during();
-			  }))
+		: daemon(start()), client(0, "t", daemon->dir), group(node, client, options, choices),
+		  subscription(group.subscribe<Word>("word", rclcpp::QoS(1), [this](const Word &) {
+			  called++;
+			  if (during)
+				  during();
+		  }))
 	{
 	}
 	~Rig()
@@ -126,7 +127,7 @@ struct Rig {
 	}
 	void deliver() const
 	{
-		subscription->callback(std::make_shared<Word>());
+		subscription->receive(Word());
 	}
 	/* As the client notices it: begun segments apart, its calls return -ENOTCONN from now on. */
 	void lose_daemon() const
@@ -145,7 +146,7 @@ struct Rig {
 	}
 	std::size_t lines() const
 	{
-		return node->get_logger().lines().size();
+		return node.get_logger().lines().size();
 	}
 	/* The kinds of all records, as a word: Release, Begin, End, Cancelled, Job end. */
 	std::string records(std::size_t count) const
@@ -167,7 +168,7 @@ struct Rig {
 
 	static fake_daemon *stopped; /* for the test to clean up, after the client */
 	fake_daemon *daemon;
-	std::shared_ptr<rclcpp::Node> node;
+	rclcpp::Node node{"n"};
 	gpuseg::Client client;
 	gpuseg_ros2::CallbackGroup group;
 	int called = 0;
@@ -201,8 +202,8 @@ TEST(should_skip_a_callback_that_is_not_granted_in_time_and_count_its_job_as_not
 		CHECK_EQ(c.without_grant, 0);
 		CHECK_EQ(c.daemon_lost + c.refused + c.failed, 0);
 		CHECK_EQ(rig.lines(), 1); /* once in ten seconds */
-		CHECK_CONTAINS(rig.node->get_logger().lines()[0].c_str(), "task \"detector\"");
-		CHECK_CONTAINS(rig.node->get_logger().lines()[0].c_str(), "the callback is skipped (1 so far)");
+		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "task \"detector\"");
+		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the callback is skipped (1 so far)");
 	}
 	fake_daemon_stop(Rig::stopped);
 }
@@ -277,7 +278,7 @@ TEST(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_schedu
 		CHECK_EQ(rig.group.counters().daemon_lost, 2);
 		CHECK_EQ(rig.group.counters().without_grant, 2);
 		CHECK_EQ(rig.lines(), 1);
-		CHECK_CONTAINS(rig.node->get_logger().lines()[0].c_str(), "the callback runs without a grant");
+		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the callback runs without a grant");
 		fake_daemon_follow(rig.daemon);
 		rig.await(true);
 		std::uint64_t before;
@@ -318,7 +319,7 @@ TEST(should_count_a_daemon_that_is_lost_in_a_callback_once)
 		CHECK_EQ(rig.group.counters().daemon_lost, 1);
 		CHECK_EQ(rig.group.counters().without_grant, 0);
 		CHECK_EQ(rig.lines(), 1);
-		CHECK_CONTAINS(rig.node->get_logger().lines()[0].c_str(), "the end of its job is not recorded");
+		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the end of its job is not recorded");
 	}
 	fake_daemon_stop(Rig::stopped);
 }
@@ -362,6 +363,301 @@ TEST(should_pass_the_exception_of_a_callback_on_unchanged_with_and_without_a_gra
 	fake_daemon_stop(Rig::stopped);
 }
 
+/* A usual component: it makes its group, a member, with itself. */
+template <typename Base> class Component : public Base
+{
+public:
+	Component(const std::string &name, gpuseg::Client &client, int &left, const gpuseg::TaskOptions &options = {})
+		: Base(name), group(*this, client, options),
+		  words(group.subscribe<Word>("word", rclcpp::QoS(1),
+					      std::bind(&Component::on_word, this, std::placeholders::_1))),
+		  left_(left)
+	{
+	}
+	~Component() override
+	{
+		left_++;
+	}
+	void on_word(const Word &word)
+	{
+		sum += word.data;
+	}
+	gpuseg_ros2::CallbackGroup group;
+	rclcpp::Subscription<Word>::SharedPtr words;
+	int sum = 0;
+
+private:
+	int &left_;
+};
+
+TEST(should_serve_components_and_lifecycle_nodes_that_own_their_groups_and_let_them_go)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		gpuseg::Client client(0, "container", d.dir);
+		int left = 0;
+		{
+			auto camera = std::make_shared<Component<rclcpp::Node>>("camera", client, left);
+			auto tracker =
+				std::make_shared<Component<rclcpp_lifecycle::LifecycleNode>>("tracker", client, left);
+
+			CHECK_CONTAINS(d.last_open.name, "/tracker"); /* the node's name, if no other is given */
+			camera->words->receive(Word{2});
+			tracker->words->receive(Word{3});
+			camera->words->receive(Word{4});
+			CHECK_EQ(camera->sum, 6);
+			CHECK_EQ(tracker->sum, 3);
+		}
+		CHECK_EQ(left, 2); /* no group keeps its node */
+		CHECK(fake_daemon_wait(&d, 12, nullptr));
+		CHECK_EQ(d.opens, 2);
+		CHECK_EQ(d.closes, 2);
+		for (std::size_t i = 0; i < 12; i++) /* a task each */
+			CHECK_EQ(fake_daemon_record(&d, i).task_id, i / 4 == 1 ? 2 : 1);
+	}
+	fake_daemon_stop(&d);
+}
+
+TEST(should_make_a_group_anew_for_a_lifecycle_node_that_is_configured_again)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		gpuseg::Client client(0, "t", d.dir);
+		rclcpp_lifecycle::LifecycleNode node("tracker");
+
+		for (unsigned int i = 1; i <= 2; i++) {
+			gpuseg_ros2::CallbackGroup group(node, client, detector());
+			auto timer = group.timer(50ms, [] {});
+
+			timer->expire(gpuseg::now());
+			CHECK_EQ(d.opens, i);
+		}
+		CHECK(fake_daemon_wait(&d, 8, nullptr));
+	}
+	fake_daemon_stop(&d);
+}
+
+static int calls;
+
+static void on_word(const Word &)
+{
+	calls++;
+}
+
+struct Functions {
+	void plain(std::shared_ptr<const Word>)
+	{
+		calls++;
+	}
+	void informed(std::unique_ptr<Word>, const rclcpp::MessageInfo &info)
+	{
+		calls += info.get_rmw_message_info().from_intra_process ? 1 : 0;
+	}
+	void operator()(const Word &)
+	{
+		calls++;
+	}
+	void tick(rclcpp::TimerBase &)
+	{
+		calls++;
+	}
+};
+
+TEST(should_take_messages_and_expiries_in_every_form_that_rclcpp_takes)
+{
+	using rclcpp::MessageInfo;
+	using namespace std::placeholders;
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		rclcpp::Node node("n");
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg_ros2::CallbackGroup group(node, client, detector());
+		const rclcpp::QoS qos(1);
+		Functions f;
+		bool received = false;
+		const std::array<rclcpp::Subscription<Word>::SharedPtr, 14> subscriptions = {
+			group.subscribe<Word>("w", qos, [](const Word &) { calls++; }),
+			group.subscribe<Word>("w", qos, [](const Word &, const MessageInfo &) { calls++; }),
+			group.subscribe<Word>("w", qos, [](std::unique_ptr<Word> word) { calls += word->data; }),
+			group.subscribe<Word>("w", qos, [](std::unique_ptr<Word>, const MessageInfo &) { calls++; }),
+			group.subscribe<Word>("w", qos, [](std::shared_ptr<Word> word) { calls += word->data; }),
+			group.subscribe<Word>("w", qos, [](std::shared_ptr<Word>, const MessageInfo &) { calls++; }),
+			group.subscribe<Word>("w", qos, [](std::shared_ptr<const Word> word) { calls += word->data; }),
+			group.subscribe<Word>("w", qos,
+					      [](std::shared_ptr<const Word>, const MessageInfo &) { calls++; }),
+			group.subscribe<Word>("w", qos,
+					      [](const std::shared_ptr<const Word> &word) { calls += word->data; }),
+			group.subscribe<Word>("w", qos,
+					      [received](const Word &) mutable {
+						      calls += received ? 0 : 1;
+						      received = true;
+					      }),
+			group.subscribe<Word>("w", qos, on_word),
+			group.subscribe<Word>("w", qos, f),
+			group.subscribe<Word>("w", qos, std::bind(&Functions::plain, &f, _1)),
+			group.subscribe<Word>("w", qos, std::bind(&Functions::informed, &f, _1, _2)),
+		};
+		const std::array<rclcpp::TimerBase::SharedPtr, 3> timers = {
+			group.timer(50ms, [] { calls++; }),
+			group.timer(50ms, [](rclcpp::TimerBase &timer) { timer.cancel(); }),
+			group.timer(50ms, std::bind(&Functions::tick, &f, _1)),
+		};
+		const std::size_t jobs = subscriptions.size() + timers.size();
+
+		calls = 0;
+		for (const auto &s : subscriptions)
+			s->receive(Word{1}, rmw_message_info_t{0, true});
+		CHECK_EQ(calls, subscriptions.size());
+		for (const auto &t : timers)
+			t->expire(gpuseg::now());
+		CHECK_EQ(calls, subscriptions.size() + 2);
+		CHECK(timers[1]->canceled);
+		CHECK(fake_daemon_wait(&d, 4 * jobs, nullptr));
+		CHECK_EQ(group.counters().jobs, jobs);
+	}
+	fake_daemon_stop(&d);
+}
+
+struct Picture { /* a type of the program, of images */
+	std::int32_t sec = 0;
+};
+
+template <> struct rclcpp::TypeAdapter<Picture, Image> {
+	using is_specialized = std::true_type;
+	using custom_type = Picture;
+	using ros_message_type = Image;
+	static void convert_to_custom(const Image &from, Picture &to)
+	{
+		to.sec = from.header.stamp.sec;
+	}
+};
+
+TEST(should_take_both_types_of_an_adapted_message)
+{
+	using Adapted = rclcpp::TypeAdapter<Picture, Image>;
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		rclcpp::Node node("n");
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg_ros2::CallbackGroup group(node, client, detector());
+		const rclcpp::QoS qos(1);
+		std::int32_t sum = 0;
+		const std::array<rclcpp::Subscription<Adapted>::SharedPtr, 4> subscriptions = {
+			group.subscribe<Adapted>("p", qos, [&](const Picture &p) { sum += p.sec; }),
+			group.subscribe<Adapted>(
+				"p", qos,
+				[&](std::unique_ptr<Picture> p, const rclcpp::MessageInfo &) { sum += p->sec; }),
+			group.subscribe<Adapted>("p", qos, [&](const Image &i) { sum += i.header.stamp.sec; }),
+			group.subscribe<Adapted>("p", qos,
+						 [&](std::shared_ptr<const Image> i) { sum += i->header.stamp.sec; }),
+		};
+		Image image;
+
+		image.header.stamp = {7, 0};
+		for (const auto &s : subscriptions)
+			s->receive(image);
+		CHECK_EQ(sum, 28);
+		CHECK(fake_daemon_wait(&d, 16, nullptr));
+	}
+	fake_daemon_stop(&d);
+}
+
+struct Detect { /* a service */
+	struct Request {
+		int image;
+	};
+	struct Response {
+		int found = 0;
+	};
+};
+
+TEST(should_make_every_request_a_job_and_not_respond_to_one_that_is_skipped)
+{
+	using Service = rclcpp::Service<Detect>;
+	using Id = std::shared_ptr<rmw_request_id_t>;
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		rclcpp::Node node("n");
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg_ros2::CallbackGroup group(node, client, detector());
+		const std::array<Service::SharedPtr, 4> services = {
+			group.service<Detect>(
+				"s",
+				[](std::shared_ptr<Detect::Request> request,
+				   std::shared_ptr<Detect::Response> response) { response->found = request->image; }),
+			group.service<Detect>(
+				"s",
+				[](Id, std::shared_ptr<Detect::Request> request,
+				   std::shared_ptr<Detect::Response> response) { response->found = request->image; }),
+			group.service<Detect>("s", [](Id, std::shared_ptr<Detect::Request>) {}), /* responds later */
+			group.service<Detect>(
+				"s",
+				[](Service::SharedPtr service, Id id, std::shared_ptr<Detect::Request> request) {
+					Detect::Response response{request->image};
+
+					service->send_response(*id, response);
+				}),
+		};
+		const auto request = [&](const Service::SharedPtr &service, std::int64_t id) {
+			service->callback(service, std::make_shared<rmw_request_id_t>(rmw_request_id_t{id}),
+					  std::make_shared<Detect::Request>(Detect::Request{5}));
+		};
+
+		for (std::size_t i = 0; i < services.size(); i++) {
+			CHECK(services[i]->group == group.callback_group());
+			request(services[i], 40);
+			CHECK_EQ(services[i]->responses.size(), i == 2 ? 0 : 1);
+			CHECK(i == 2 || services[i]->responses[0].first == 40);
+			CHECK(i == 2 || services[i]->responses[0].second.found == 5);
+		}
+		CHECK(fake_daemon_wait(&d, 16, nullptr));
+		fake_daemon_grants(&d, FAKE_REFUSE, 0);
+		for (const auto &service : services)
+			request(service, 41);
+		for (std::size_t i = 0; i < services.size(); i++)
+			CHECK_EQ(services[i]->responses.size(), i == 2 ? 0 : 1);
+		CHECK_EQ(group.counters().skipped, 4);
+	}
+	fake_daemon_stop(&d);
+}
+
+TEST(should_shorten_long_names_to_ones_that_differ_and_can_be_read)
+{
+	const std::string head = "/perception/object_recognition/detection/";
+	const std::string a = gpuseg_ros2::detail::task_name(head + "left_of_two/centerpoint/lidar_centerpoint");
+	const std::string b = gpuseg_ros2::detail::task_name(head + "right_of_it/centerpoint/lidar_centerpoint");
+	const std::string fits(63, 'x');
+	std::string umlauts; /* of two bytes each, at odd and at even places */
+
+	CHECK_EQ(a.size(), 63);
+	CHECK_EQ(b.size(), 63);
+	CHECK(a != b);
+	CHECK_CONTAINS(a.c_str(), "/perception/object_recogni~");
+	CHECK_CONTAINS(a.c_str(), "~nterpoint/lidar_centerpoint");
+	CHECK(gpuseg_ros2::detail::task_name(fits) == fits);
+	CHECK(gpuseg_ros2::detail::task_name(fits + "x") != fits);
+	for (int i = 0; i < 40; i++)
+		umlauts += "\xc3\xa4";
+	for (const std::string &name : {umlauts, "x" + umlauts}) {
+		const std::string shortened = gpuseg_ros2::detail::task_name(name);
+		const auto hash = shortened.find('~');
+
+		CHECK(shortened.size() <= 63);
+		CHECK_EQ((hash - (name[0] == 'x' ? 1 : 0)) % 2, 0); /* no half characters */
+		CHECK_EQ((shortened.size() - hash - 10) % 2, 0);
+	}
+}
+
 static const check_case cases[] = {
 	CASE(should_make_every_message_a_job_with_the_stamp_of_its_header),
 	CASE(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_throws),
@@ -373,5 +669,11 @@ static const check_case cases[] = {
 	CASE(should_skip_callbacks_while_the_daemon_is_lost_if_that_was_chosen),
 	CASE(should_count_a_daemon_that_is_lost_in_a_callback_once),
 	CASE(should_run_callbacks_of_a_client_that_was_dropped_and_count_it_as_failed),
-	CASE(should_pass_the_exception_of_a_callback_on_unchanged_with_and_without_a_grant)};
+	CASE(should_pass_the_exception_of_a_callback_on_unchanged_with_and_without_a_grant),
+	CASE(should_serve_components_and_lifecycle_nodes_that_own_their_groups_and_let_them_go),
+	CASE(should_make_a_group_anew_for_a_lifecycle_node_that_is_configured_again),
+	CASE(should_take_messages_and_expiries_in_every_form_that_rclcpp_takes),
+	CASE(should_take_both_types_of_an_adapted_message),
+	CASE(should_make_every_request_a_job_and_not_respond_to_one_that_is_skipped),
+	CASE(should_shorten_long_names_to_ones_that_differ_and_can_be_read)};
 CHECK_MAIN(cases)

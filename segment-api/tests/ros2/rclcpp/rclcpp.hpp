@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for what gpuseg_ros2.hpp uses of rclcpp: names and signatures are those of ROS 2's documentation, the rest
- * is ours. A node keeps its callbacks; a test calls them as an executor would. It proves that the header compiles and
- * what it marks, not that it works with ROS 2.
+ * A stand-in for what gpuseg_ros2.hpp uses of rclcpp: names and signatures are those of ROS 2, the rest is ours.
+ * Nothing runs by itself: a test delivers messages and requests and lets timers expire, as an executor would. It proves
+ * what the header marks, not that it works with ROS 2.
  */
 #ifndef GPUSEG_TEST_RCLCPP_HPP
 #define GPUSEG_TEST_RCLCPP_HPP
@@ -12,9 +12,24 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+struct rmw_message_info_t {
+	std::int64_t source_timestamp; /* ns since 1970 */
+	bool from_intra_process;
+};
+
+struct rmw_request_id_t {
+	std::int64_t sequence_number;
+};
+
+struct rmw_qos_profile_t {
+	std::size_t depth;
+};
 
 namespace rclcpp
 {
@@ -62,16 +77,22 @@ private:
 class QoS
 {
 public:
-	explicit QoS(std::size_t depth) : depth_(depth)
+	explicit QoS(std::size_t depth) : profile_{depth}
 	{
 	}
-	std::size_t depth() const
+	const rmw_qos_profile_t &get_rmw_qos_profile() const
 	{
-		return depth_;
+		return profile_;
 	}
 
 private:
-	std::size_t depth_;
+	rmw_qos_profile_t profile_;
+};
+
+struct ServicesQoS : QoS {
+	ServicesQoS() : QoS(10)
+	{
+	}
 };
 
 struct SubscriptionOptions {
@@ -93,12 +114,112 @@ private:
 	std::int64_t nanoseconds_;
 };
 
+/* The system's clock, as that of a node without simulated time is; a test can make it jump, simulate and fail. */
+class Clock
+{
+public:
+	using SharedPtr = std::shared_ptr<Clock>;
+	std::int64_t jumped_ns = 0;
+	bool simulated = false;
+	bool fails = false;
+	std::function<void()> before_now;
+
+	Time now()
+	{
+		if (before_now)
+			before_now();
+		if (fails)
+			throw std::runtime_error("the clock fails");
+		return Time(std::chrono::duration_cast<std::chrono::nanoseconds>(
+				    std::chrono::system_clock::now().time_since_epoch())
+				    .count() +
+			    jumped_ns);
+	}
+	bool ros_time_is_active()
+	{
+		return simulated;
+	}
+};
+
+class MessageInfo
+{
+public:
+	MessageInfo() = default;
+	MessageInfo(const rmw_message_info_t &info) : info_(info)
+	{
+	}
+	const rmw_message_info_t &get_rmw_message_info() const
+	{
+		return info_;
+	}
+
+private:
+	rmw_message_info_t info_{};
+};
+
+template <typename Custom, typename Ros = void, typename Enable = void> struct TypeAdapter {
+	using is_specialized = std::false_type;
+	using custom_type = Custom;
+	using ros_message_type = Custom;
+};
+template <typename T> struct is_type_adapter : std::false_type {
+};
+template <typename... Ts> struct is_type_adapter<TypeAdapter<Ts...>> : std::true_type {
+};
+template <typename T> struct TypeAdapter<T, void, std::enable_if_t<is_type_adapter<T>::value>> : T {
+};
+
 template <typename Message> class Subscription
 {
 public:
 	using SharedPtr = std::shared_ptr<Subscription<Message>>;
-	std::function<void(std::shared_ptr<const Message>)> callback;
+	using Custom = typename TypeAdapter<Message>::custom_type;
+	using Ros = typename TypeAdapter<Message>::ros_message_type;
 	CallbackGroup::SharedPtr group;
+	std::string topic;
+
+	/* As an executor that took a message. */
+	void receive(const Ros &message, const MessageInfo &info = {}) const
+	{
+		receive_(message, info);
+	}
+	template <typename T> void set(std::function<void(const T &, const MessageInfo &)> callback)
+	{
+		receive_ = [callback](const Ros &m, const MessageInfo &info) { callback(converted<T>(m), info); };
+	}
+	template <typename T> void set(std::function<void(std::shared_ptr<const T>, const MessageInfo &)> callback)
+	{
+		receive_ = [callback](const Ros &m, const MessageInfo &info) {
+			callback(std::make_shared<const T>(converted<T>(m)), info);
+		};
+	}
+	template <typename T> void set(std::function<void(std::shared_ptr<T>, const MessageInfo &)> callback)
+	{
+		receive_ = [callback](const Ros &m, const MessageInfo &info) {
+			callback(std::make_shared<T>(converted<T>(m)), info);
+		};
+	}
+	template <typename T> void set(std::function<void(std::unique_ptr<T>, const MessageInfo &)> callback)
+	{
+		receive_ = [callback](const Ros &m, const MessageInfo &info) {
+			callback(std::make_unique<T>(converted<T>(m)), info);
+		};
+	}
+
+private:
+	template <typename T> static T converted(const Ros &message)
+	{
+		static_assert(std::is_same_v<T, Ros> || std::is_same_v<T, Custom>, "not a type of this topic");
+		if constexpr (std::is_same_v<T, Ros>) {
+			return message;
+		} else {
+			T custom;
+
+			TypeAdapter<Message>::convert_to_custom(message, custom);
+			return custom;
+		}
+	}
+	std::function<void(const Ros &, const MessageInfo &)> receive_;
 };
 
 class TimerBase
@@ -106,54 +227,214 @@ class TimerBase
 public:
 	using SharedPtr = std::shared_ptr<TimerBase>;
 	std::chrono::nanoseconds period{0};
-	std::function<void()> callback;
+	std::function<void(TimerBase &)> callback;
 	CallbackGroup::SharedPtr group;
+	bool canceled = false;
+	bool fails = false;
+
+	/* As an executor that takes an expiry: the timer is set to the one after it. */
+	void expire(std::chrono::nanoseconds nominal)
+	{
+		next_ = nominal + period;
+		callback(*this);
+	}
+	void cancel()
+	{
+		canceled = true;
+	}
+	std::chrono::nanoseconds time_until_trigger() const
+	{
+		if (fails)
+			throw std::runtime_error("the timer fails");
+		return canceled ? std::chrono::nanoseconds::max()
+				: next_ - std::chrono::duration_cast<std::chrono::nanoseconds>(
+						  std::chrono::steady_clock::now().time_since_epoch());
+	}
+
+private:
+	std::chrono::nanoseconds next_{0};
 };
 
-class Node
+template <typename Type> class Service
 {
 public:
-	using SharedPtr = std::shared_ptr<Node>;
+	using SharedPtr = std::shared_ptr<Service<Type>>;
+	using Request = typename Type::Request;
+	using Response = typename Type::Response;
+	std::function<void(SharedPtr, std::shared_ptr<rmw_request_id_t>, std::shared_ptr<Request>)> callback;
+	CallbackGroup::SharedPtr group;
+	std::string name;
+	std::vector<std::pair<std::int64_t, Response>> responses;
+
+	void send_response(rmw_request_id_t &id, Response &response)
+	{
+		responses.emplace_back(id.sequence_number, response);
+	}
+};
+
+namespace node_interfaces
+{
+
+struct NodeBaseInterface {
+	using SharedPtr = std::shared_ptr<NodeBaseInterface>;
+	std::string name;
+
 	CallbackGroup::SharedPtr create_callback_group(CallbackGroupType type, bool add_to_executor = true)
 	{
 		(void)add_to_executor;
 		return std::make_shared<CallbackGroup>(type);
 	}
-	template <typename Message, typename Callback>
-	typename Subscription<Message>::SharedPtr
-	create_subscription(const std::string &, const QoS &, Callback &&callback, const SubscriptionOptions &options)
+	const char *get_fully_qualified_name() const
 	{
-		auto made = std::make_shared<Subscription<Message>>();
-
-		made->callback = std::forward<Callback>(callback);
-		made->group = options.callback_group;
-		return made;
+		return name.c_str();
 	}
-	template <typename Rep, typename Period, typename Callback>
-	TimerBase::SharedPtr create_wall_timer(std::chrono::duration<Rep, Period> period, Callback callback,
-					       CallbackGroup::SharedPtr group)
-	{
-		auto made = std::make_shared<TimerBase>();
+};
 
-		made->period = period;
-		made->callback = std::move(callback);
-		made->group = std::move(group);
-		return made;
+struct NodeTopicsInterface {
+	using SharedPtr = std::shared_ptr<NodeTopicsInterface>;
+};
+
+struct NodeTimersInterface {
+	using SharedPtr = std::shared_ptr<NodeTimersInterface>;
+};
+
+struct NodeServicesInterface {
+	using SharedPtr = std::shared_ptr<NodeServicesInterface>;
+};
+
+struct NodeParametersInterface {
+	using SharedPtr = std::shared_ptr<NodeParametersInterface>;
+};
+
+struct NodeClockInterface {
+	using SharedPtr = std::shared_ptr<NodeClockInterface>;
+	Clock::SharedPtr clock = std::make_shared<Clock>();
+
+	Clock::SharedPtr get_clock()
+	{
+		return clock;
+	}
+};
+
+struct NodeLoggingInterface {
+	using SharedPtr = std::shared_ptr<NodeLoggingInterface>;
+	Logger logger;
+
+	Logger get_logger() const
+	{
+		return logger;
+	}
+};
+
+/* What a Node and a LifecycleNode have in common, without being related. */
+class Interfaces
+{
+public:
+	explicit Interfaces(const std::string &name)
+	{
+		base_->name = name;
+	}
+	NodeBaseInterface::SharedPtr get_node_base_interface()
+	{
+		return base_;
+	}
+	NodeTopicsInterface::SharedPtr get_node_topics_interface()
+	{
+		return topics_;
+	}
+	NodeTimersInterface::SharedPtr get_node_timers_interface()
+	{
+		return timers_;
+	}
+	NodeServicesInterface::SharedPtr get_node_services_interface()
+	{
+		return services_;
+	}
+	NodeParametersInterface::SharedPtr get_node_parameters_interface()
+	{
+		return parameters_;
+	}
+	NodeClockInterface::SharedPtr get_node_clock_interface()
+	{
+		return clock_;
+	}
+	NodeLoggingInterface::SharedPtr get_node_logging_interface()
+	{
+		return logging_;
+	}
+	Clock::SharedPtr get_clock()
+	{
+		return clock_->get_clock();
 	}
 	Logger get_logger() const
 	{
-		return logger_;
-	}
-	Time now() const /* the system's clock, as a node without simulated time has */
-	{
-		return Time(std::chrono::duration_cast<std::chrono::nanoseconds>(
-				    std::chrono::system_clock::now().time_since_epoch())
-				    .count());
+		return logging_->get_logger();
 	}
 
 private:
-	Logger logger_;
+	NodeBaseInterface::SharedPtr base_ = std::make_shared<NodeBaseInterface>();
+	NodeTopicsInterface::SharedPtr topics_ = std::make_shared<NodeTopicsInterface>();
+	NodeTimersInterface::SharedPtr timers_ = std::make_shared<NodeTimersInterface>();
+	NodeServicesInterface::SharedPtr services_ = std::make_shared<NodeServicesInterface>();
+	NodeParametersInterface::SharedPtr parameters_ = std::make_shared<NodeParametersInterface>();
+	NodeClockInterface::SharedPtr clock_ = std::make_shared<NodeClockInterface>();
+	NodeLoggingInterface::SharedPtr logging_ = std::make_shared<NodeLoggingInterface>();
 };
+
+} // namespace node_interfaces
+
+class Node : public std::enable_shared_from_this<Node>, public node_interfaces::Interfaces
+{
+public:
+	using SharedPtr = std::shared_ptr<Node>;
+	explicit Node(const std::string &name) : Interfaces("/" + name)
+	{
+	}
+	virtual ~Node() = default;
+};
+
+template <typename Message, typename Callback>
+typename Subscription<Message>::SharedPtr
+create_subscription(node_interfaces::NodeParametersInterface::SharedPtr &,
+		    node_interfaces::NodeTopicsInterface::SharedPtr &, const std::string &topic, const QoS &,
+		    Callback &&callback, const SubscriptionOptions &options = {})
+{
+	auto made = std::make_shared<Subscription<Message>>();
+
+	made->set(std::forward<Callback>(callback));
+	made->group = options.callback_group;
+	made->topic = topic;
+	return made;
+}
+
+template <typename Rep, typename Period, typename Callback>
+TimerBase::SharedPtr create_wall_timer(std::chrono::duration<Rep, Period> period, Callback callback,
+				       CallbackGroup::SharedPtr group, node_interfaces::NodeBaseInterface *base,
+				       node_interfaces::NodeTimersInterface *timers)
+{
+	auto made = std::make_shared<TimerBase>();
+
+	if (!base || !timers)
+		throw std::invalid_argument("an interface is missing");
+	made->period = period;
+	made->callback = std::move(callback);
+	made->group = std::move(group);
+	return made;
+}
+
+template <typename Type, typename Callback>
+typename Service<Type>::SharedPtr create_service(std::shared_ptr<node_interfaces::NodeBaseInterface>,
+						 std::shared_ptr<node_interfaces::NodeServicesInterface>,
+						 const std::string &name, Callback &&callback,
+						 const rmw_qos_profile_t &, CallbackGroup::SharedPtr group)
+{
+	auto made = std::make_shared<Service<Type>>();
+
+	made->callback = std::forward<Callback>(callback);
+	made->group = std::move(group);
+	made->name = name;
+	return made;
+}
 
 } // namespace rclcpp
 
