@@ -12,9 +12,11 @@
  *           detect(image);                            // launch and synchronise
  *   });
  *
- * Each callback is one job with one segment: released when the callback starts (the earliest moment that is known),
- * begun at once, ended when it returns or throws. The stamp of a message's header becomes the stamp of the job, so that
- * reaction time and data age of chains are measured from the sensor (`gpuseg trace check`).
+ * Each callback is one job with one segment: begun when the callback starts, ended when it returns or throws. Its
+ * release is when the timer was due or the message was sent, so that the wait in middleware and executor counts. Where
+ * that is not known (services, messages within a process) it is the start of the callback. The stamp of a message's
+ * header becomes the stamp of the job, so that reaction time and data age of chains are measured from the sensor
+ * (`gpuseg trace check`).
  *
  * Failures. A daemon that is lost, a timeout or a refused job is no exception in a callback: that would end the
  * process, and with it every node of the container. GroupOptions says what becomes of the callback, counters() counts
@@ -31,6 +33,7 @@
 #ifndef GPUSEG_ROS2_HPP
 #define GPUSEG_ROS2_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -66,13 +69,15 @@ struct GroupOptions {
 
 /* Counted since the group was made. Each is read for itself, not as a snapshot. */
 struct Counters {
-	std::uint64_t jobs;	     /* callbacks that were due */
-	std::uint64_t without_grant; /* of these, run without a grant, those of on_timeout PROCEED among them */
-	std::uint64_t skipped;	     /* of these, not called */
-	std::uint64_t daemon_lost;   /* jobs that met a lost daemon, at their begin or at their end */
-	std::uint64_t timed_out;     /* jobs that were not granted in time, with PROCEED, too */
-	std::uint64_t refused;	     /* jobs that were refused because the one before overran */
-	std::uint64_t failed;	     /* jobs with another failure of the library */
+	std::uint64_t jobs;	       /* callbacks that were due */
+	std::uint64_t without_grant;   /* of these, run without a grant, those of on_timeout PROCEED among them */
+	std::uint64_t skipped;	       /* of these, not called */
+	std::uint64_t daemon_lost;     /* jobs that met a lost daemon, at their begin or at their end */
+	std::uint64_t timed_out;       /* jobs that were not granted in time, with PROCEED, too */
+	std::uint64_t refused;	       /* jobs that were refused because the one before overran */
+	std::uint64_t failed;	       /* jobs with another failure of the library */
+	std::uint64_t lost_expiries;   /* of timers, passed while a callback ran, so that there was no job for them */
+	std::uint64_t release_unknown; /* jobs released at the start of their callback */
 };
 
 namespace detail
@@ -206,7 +211,7 @@ public:
 			std::function<void(Argument, const rclcpp::MessageInfo &)>(
 				[this, callback = std::move(callback)](Argument message,
 								       const rclcpp::MessageInfo &info) mutable {
-					Job job(*this, stamp(Form::content(message)));
+					Job job(*this, sent(info), stamp(Form::content(message)));
 
 					if (!job.runs())
 						return;
@@ -214,7 +219,6 @@ public:
 						callback(std::forward<Argument>(message));
 					else
 						callback(std::forward<Argument>(message), info);
-					(void)info;
 				}),
 			options);
 	}
@@ -235,8 +239,9 @@ public:
 		return rclcpp::create_wall_timer(
 			period,
 			std::function<void(rclcpp::TimerBase &)>(
-				[this, callback = std::move(callback)](rclcpp::TimerBase &timer) mutable {
-					Job job(*this, gpuseg::Nanoseconds{0});
+				[this, callback = std::move(callback),
+				 expiries = Expiries(period)](rclcpp::TimerBase &timer) mutable {
+					Job job(*this, due(timer, expiries), UNKNOWN);
 
 					if (!job.runs())
 						return;
@@ -244,7 +249,6 @@ public:
 						callback();
 					else
 						callback(timer);
-					(void)timer;
 				}),
 			group_, base_.get(), timers_.get());
 	}
@@ -281,7 +285,7 @@ public:
 							return;
 						self->send_response(*id, *response);
 					} else {
-						Job job(*this, gpuseg::Nanoseconds{0});
+						Job job(*this, UNKNOWN, UNKNOWN);
 
 						if (!job.runs())
 							return;
@@ -314,10 +318,30 @@ public:
 			troubles_[DAEMON_LOST].count,
 			troubles_[TIMED_OUT].count,
 			troubles_[REFUSED].count,
-			troubles_[FAILED].count};
+			troubles_[FAILED].count,
+			lost_expiries_,
+			release_unknown_};
 	}
 
 private:
+	/* Of a release or a stamp. */
+	static constexpr gpuseg::Nanoseconds UNKNOWN{0};
+	/*
+	 * A message that says it was sent longer ago was kept for late subscribers (a map), or comes from a machine
+	 * whose clock is another one.
+	 */
+	static constexpr std::int64_t SENT_WITHIN_NS = 10'000'000'000;
+
+	/* What is known of a timer's expiries: when the last one was due, and how much too early that may be. */
+	struct Expiries {
+		explicit Expiries(gpuseg::Nanoseconds p) : period(p)
+		{
+		}
+		gpuseg::Nanoseconds period;
+		gpuseg::Nanoseconds due = UNKNOWN;
+		gpuseg::Nanoseconds early{0};
+	};
+
 	enum Kind { DAEMON_LOST, TIMED_OUT, REFUSED, FAILED, KINDS };
 
 	struct Trouble {
@@ -333,10 +357,15 @@ private:
 	class Job
 	{
 	public:
-		Job(CallbackGroup &group, gpuseg::Nanoseconds stamp) noexcept : group_(group), task_(group.task_->get())
+		Job(CallbackGroup &group, gpuseg::Nanoseconds release, gpuseg::Nanoseconds stamp) noexcept
+			: group_(group), task_(group.task_->get())
 		{
 			count(group_.jobs_);
-			int result = gpuseg_job_release_stamped(task_, gpuseg_now_ns(), stamp.count());
+			if (release == UNKNOWN) {
+				count(group_.release_unknown_);
+				release = gpuseg::now();
+			}
+			int result = gpuseg_job_release_stamped(task_, release.count(), stamp.count());
 
 			released_ = result == 0;
 			if (released_)
@@ -431,7 +460,7 @@ private:
 	bool responds(Callback &callback, const std::shared_ptr<rmw_request_id_t> &id, Request request,
 		      const std::shared_ptr<Response> &response)
 	{
-		Job job(*this, gpuseg::Nanoseconds{0});
+		Job job(*this, UNKNOWN, UNKNOWN);
 
 		if (!job.runs())
 			return false;
@@ -446,6 +475,56 @@ private:
 	{
 		if (!task_)
 			task_ = std::make_unique<gpuseg::Task>(client_, options_);
+	}
+
+	/*
+	 * When the timer's latest expiry was due. The timer was set to the next one before its callback. Expiries
+	 * between the former and this one, which nothing served, are lost; a gap of no whole number of periods comes of
+	 * a timer that was reset.
+	 */
+	gpuseg::Nanoseconds due(rclcpp::TimerBase &timer, Expiries &expiries) noexcept
+	{
+		const gpuseg::Nanoseconds before = gpuseg::now(), period = expiries.period;
+		gpuseg::Nanoseconds until;
+
+		try {
+			until = timer.time_until_trigger();
+		} catch (const std::exception &) {
+			return UNKNOWN; /* counted in release_unknown */
+		}
+		const gpuseg::Nanoseconds early = gpuseg::now() - before, due = before + until - period;
+
+		if (until > period || due <= UNKNOWN)
+			return UNKNOWN; /* it was cancelled */
+		if (expiries.due != UNKNOWN && period.count() > 0 && due > expiries.due) {
+			const gpuseg::Nanoseconds gap = due - expiries.due;
+			const std::int64_t periods = (gap + period / 2) / period;
+
+			if (periods > 1 &&
+			    std::chrono::abs(gap - periods * period) <= std::max(period / 16, early + expiries.early))
+				lost_expiries_.fetch_add(static_cast<std::uint64_t>(periods - 1),
+							 std::memory_order_relaxed);
+		}
+		expiries.due = due;
+		expiries.early = early;
+		return due;
+	}
+
+	/* When the message was sent, by its publisher's clock of the day. Unset, and garbage, within a process. */
+	static gpuseg::Nanoseconds sent(const rclcpp::MessageInfo &info) noexcept
+	{
+		const rmw_message_info_t &about = info.get_rmw_message_info();
+		const gpuseg::Nanoseconds now = gpuseg::now();
+		const std::int64_t day_ns =
+			std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+
+		if (about.from_intra_process || about.source_timestamp <= 0)
+			return UNKNOWN;
+		const std::int64_t age_ns = day_ns - about.source_timestamp;
+
+		return age_ns >= 0 && age_ns <= SENT_WITHIN_NS && age_ns < now.count()
+			       ? now - gpuseg::Nanoseconds(age_ns)
+			       : UNKNOWN;
 	}
 
 	/* The node's clock to CLOCK_MONOTONIC: as old here as there. A stamp in the future, or of 0, is unknown. */
@@ -478,6 +557,8 @@ private:
 	std::atomic<std::uint64_t> jobs_{0};
 	std::atomic<std::uint64_t> without_grant_{0};
 	std::atomic<std::uint64_t> skipped_{0};
+	std::atomic<std::uint64_t> lost_expiries_{0};
+	std::atomic<std::uint64_t> release_unknown_{0};
 	Trouble troubles_[KINDS];
 };
 

@@ -658,6 +658,114 @@ TEST(should_shorten_long_names_to_ones_that_differ_and_can_be_read)
 	}
 }
 
+/* A time that the header read while the test took its own before and after. */
+static void check_between(std::int64_t at_ns, std::int64_t from_ns, std::int64_t to_ns)
+{
+	CHECK(at_ns >= from_ns, "%" PRId64 " is before %" PRId64, at_ns, from_ns);
+	CHECK(at_ns <= to_ns, "%" PRId64 " is after %" PRId64, at_ns, to_ns);
+}
+
+TEST(should_release_the_job_of_a_timer_when_it_was_due)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		rclcpp::Node node("n");
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg_ros2::CallbackGroup group(node, client, detector());
+		auto timer = group.timer(4s, [] {});
+
+		for (std::size_t i = 0; i < 4; i++) { /* in time, late, after the next expiry, and cancelled */
+			const gpuseg::Nanoseconds late[] = {0ns, 60ms, 5s, 60ms};
+			const std::int64_t before_ns = gpuseg_now_ns();
+			const std::int64_t due_ns = before_ns - late[i].count();
+
+			timer->canceled = i == 3;
+			timer->expire(gpuseg::Nanoseconds(due_ns));
+			const std::int64_t after_ns = gpuseg_now_ns();
+			CHECK(fake_daemon_wait(&d, 4 * i + 4, nullptr));
+			const std::int64_t release_ns = fake_daemon_record(&d, 4 * i).release_ns;
+			if (i == 3)
+				check_between(release_ns, before_ns, after_ns);
+			else
+				check_between(release_ns, due_ns - (after_ns - before_ns), due_ns);
+			CHECK_EQ(group.counters().release_unknown, i == 3 ? 1 : 0);
+		}
+		timer->fails = true;
+		timer->expire(gpuseg::now());
+		CHECK_EQ(group.counters().release_unknown, 2);
+		CHECK(fake_daemon_wait(&d, 20, nullptr));
+	}
+	fake_daemon_stop(&d);
+}
+
+TEST(should_count_the_expiries_of_a_timer_that_no_callback_served)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		rclcpp::Node node("n");
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg_ros2::CallbackGroup group(node, client, detector());
+		auto timer = group.timer(4s, [] {});
+		const gpuseg::Nanoseconds now = gpuseg::now();
+		const std::pair<gpuseg::Nanoseconds, std::uint64_t> expiries[] = {
+			{36s, 0}, {32s, 0}, {20s, 2}, {16s, 2}, {6s, 2} /* reset, between two expiries */, {2s, 2}};
+
+		for (const auto &[ago, lost] : expiries) {
+			timer->expire(now - ago);
+			CHECK_EQ(group.counters().lost_expiries, lost);
+		}
+		CHECK_EQ(group.counters().jobs, 6);
+	}
+	fake_daemon_stop(&d);
+}
+
+TEST(should_release_the_job_of_a_message_when_it_was_sent_if_that_is_known)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		rclcpp::Node node("n");
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg_ros2::CallbackGroup group(node, client, detector());
+		auto words = group.subscribe<Word>("w", rclcpp::QoS(1), [](const Word &) {});
+		const std::int64_t day_from_ns = gpuseg_now_ns();
+		const std::int64_t day_ns = node.get_clock()->now().nanoseconds();
+		const std::int64_t day_to_ns = gpuseg_now_ns();
+		const rmw_message_info_t unknown[] = {{0, false},	  /* not set */
+						      {day_ns, true},	  /* garbage, within a process */
+						      {-5, false},	  /* garbage */
+						      {4711, false},	  /* garbage, or a clock that was never set */
+						      {INT64_MAX, false}, /* garbage */
+						      {day_ns + 3600000000000, false}, /* a clock that is ahead */
+						      {day_ns - 60000000000, false}};  /* kept for late subscribers */
+		std::size_t records = 4;
+
+		const std::int64_t start_ns = gpuseg_now_ns();
+		words->receive(Word(), rmw_message_info_t{day_ns - 30000000, false});
+		const std::int64_t end_ns = gpuseg_now_ns();
+		CHECK(fake_daemon_wait(&d, records, nullptr));
+		check_between(fake_daemon_record(&d, 0).release_ns, day_from_ns - 31000000 - (end_ns - start_ns),
+			      day_to_ns - 29000000); /* the two clocks may differ in rate */
+		CHECK_EQ(group.counters().release_unknown, 0);
+		for (const rmw_message_info_t &info : unknown) {
+			const std::int64_t before_ns = gpuseg_now_ns();
+
+			words->receive(Word(), info);
+			const std::int64_t after_ns = gpuseg_now_ns();
+			records += 4;
+			CHECK(fake_daemon_wait(&d, records, nullptr));
+			check_between(fake_daemon_record(&d, records - 4).release_ns, before_ns, after_ns);
+		}
+		CHECK_EQ(group.counters().release_unknown, std::size(unknown));
+	}
+	fake_daemon_stop(&d);
+}
+
 static const check_case cases[] = {
 	CASE(should_make_every_message_a_job_with_the_stamp_of_its_header),
 	CASE(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_throws),
@@ -675,5 +783,8 @@ static const check_case cases[] = {
 	CASE(should_take_messages_and_expiries_in_every_form_that_rclcpp_takes),
 	CASE(should_take_both_types_of_an_adapted_message),
 	CASE(should_make_every_request_a_job_and_not_respond_to_one_that_is_skipped),
-	CASE(should_shorten_long_names_to_ones_that_differ_and_can_be_read)};
+	CASE(should_shorten_long_names_to_ones_that_differ_and_can_be_read),
+	CASE(should_release_the_job_of_a_timer_when_it_was_due),
+	CASE(should_count_the_expiries_of_a_timer_that_no_callback_served),
+	CASE(should_release_the_job_of_a_message_when_it_was_sent_if_that_is_known)};
 CHECK_MAIN(cases)
