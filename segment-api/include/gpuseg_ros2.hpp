@@ -14,9 +14,11 @@
  *
  * Each callback is one job with one segment: begun when the callback starts, ended when it returns or throws. Its
  * release is when the timer was due or the message was sent, so that the wait in middleware and executor counts. Where
- * that is not known (services, messages within a process) it is the start of the callback. The stamp of a message's
- * header becomes the stamp of the job, so that reaction time and data age of chains are measured from the sensor
- * (`gpuseg trace check`).
+ * that is not known (services, messages within a process) it is the start of the callback.
+ *
+ * Stamps. The stamp of a message's header, or the time when the timer was due, becomes the stamp of the job, so that
+ * reaction time and data age of chains are measured from the sensor (`gpuseg trace check`). In simulated time jobs have
+ * no stamp.
  *
  * Failures. A daemon that is lost, a timeout or a refused job is no exception in a callback: that would end the
  * process, and with it every node of the container. GroupOptions says what becomes of the callback, counters() counts
@@ -78,6 +80,7 @@ struct Counters {
 	std::uint64_t failed;	       /* jobs with another failure of the library */
 	std::uint64_t lost_expiries;   /* of timers, passed while a callback ran, so that there was no job for them */
 	std::uint64_t release_unknown; /* jobs released at the start of their callback */
+	std::uint64_t stamp_unknown;   /* jobs without a stamp */
 };
 
 namespace detail
@@ -224,8 +227,8 @@ public:
 	}
 
 	/*
-	 * Every expiry is a job; the task's period is the timer's, unless the options say otherwise. The callback takes
-	 * nothing, or rclcpp::TimerBase &.
+	 * Every expiry is a job, stamped with the time when it was due; the task's period is the timer's, unless the
+	 * options say otherwise. The callback takes nothing, or rclcpp::TimerBase &.
 	 */
 	template <typename Callback> rclcpp::TimerBase::SharedPtr timer(gpuseg::Nanoseconds period, Callback callback)
 	{
@@ -241,7 +244,8 @@ public:
 			std::function<void(rclcpp::TimerBase &)>(
 				[this, callback = std::move(callback),
 				 expiries = Expiries(period)](rclcpp::TimerBase &timer) mutable {
-					Job job(*this, due(timer, expiries), UNKNOWN);
+					const gpuseg::Nanoseconds at = due(timer, expiries);
+					Job job(*this, at, has_real_time() ? at : UNKNOWN);
 
 					if (!job.runs())
 						return;
@@ -320,7 +324,8 @@ public:
 			troubles_[REFUSED].count,
 			troubles_[FAILED].count,
 			lost_expiries_,
-			release_unknown_};
+			release_unknown_,
+			stamp_unknown_};
 	}
 
 private:
@@ -365,6 +370,8 @@ private:
 				count(group_.release_unknown_);
 				release = gpuseg::now();
 			}
+			if (stamp == UNKNOWN)
+				count(group_.stamp_unknown_);
 			int result = gpuseg_job_release_stamped(task_, release.count(), stamp.count());
 
 			released_ = result == 0;
@@ -527,19 +534,41 @@ private:
 			       : UNKNOWN;
 	}
 
-	/* The node's clock to CLOCK_MONOTONIC: as old here as there. A stamp in the future, or of 0, is unknown. */
-	template <typename Message> gpuseg::Nanoseconds stamp(const Message &message) const
+	/* Simulated time passes at another rate, so that ages in it are none; nor are those by a clock that fails. */
+	bool has_real_time() const noexcept
+	{
+		try {
+			return !clock_->ros_time_is_active();
+		} catch (const std::exception &) {
+			return false;
+		}
+	}
+
+	/*
+	 * From the node's clock to CLOCK_MONOTONIC: as old here as there. CLOCK_MONOTONIC is read first, so that a
+	 * thread that is held up between the two makes the data look older, not younger. A stamp in the future, or of
+	 * 0, is unknown. What is unknown is counted in stamp_unknown.
+	 */
+	template <typename Message> gpuseg::Nanoseconds stamp(const Message &message) const noexcept
 	{
 		if constexpr (detail::HasStamp<Message>::value) {
+			const gpuseg::Nanoseconds now = gpuseg::now();
 			const auto &s = message.header.stamp;
 			const std::int64_t stamp_ns =
 				static_cast<std::int64_t>(s.sec) * 1000000000 + static_cast<std::int64_t>(s.nanosec);
-			const std::int64_t age_ns = clock_->now().nanoseconds() - stamp_ns;
 
-			if (stamp_ns > 0 && age_ns >= 0 && age_ns < gpuseg::now().count())
-				return gpuseg::now() - gpuseg::Nanoseconds(age_ns);
+			if (stamp_ns <= 0 || !has_real_time())
+				return UNKNOWN;
+			try {
+				const std::int64_t age_ns = clock_->now().nanoseconds() - stamp_ns;
+
+				if (age_ns >= 0 && age_ns < now.count())
+					return now - gpuseg::Nanoseconds(age_ns);
+			} catch (const std::exception &) {
+				return UNKNOWN;
+			}
 		}
-		return gpuseg::Nanoseconds{0};
+		return UNKNOWN;
 	}
 
 	rclcpp::node_interfaces::NodeBaseInterface::SharedPtr base_;
@@ -559,6 +588,7 @@ private:
 	std::atomic<std::uint64_t> skipped_{0};
 	std::atomic<std::uint64_t> lost_expiries_{0};
 	std::atomic<std::uint64_t> release_unknown_{0};
+	std::atomic<std::uint64_t> stamp_unknown_{0};
 	Trouble troubles_[KINDS];
 };
 

@@ -766,6 +766,83 @@ TEST(should_release_the_job_of_a_message_when_it_was_sent_if_that_is_known)
 	fake_daemon_stop(&d);
 }
 
+static Image image_of(std::int64_t stamp_ns)
+{
+	Image image;
+
+	image.header.stamp = {(std::int32_t)(stamp_ns / 1000000000), (std::uint32_t)(stamp_ns % 1000000000)};
+	return image;
+}
+
+TEST(should_not_make_data_look_younger_when_the_thread_is_held_up_between_two_clocks)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		rclcpp::Node node("n");
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg_ros2::CallbackGroup group(node, client, detector());
+		auto images = group.subscribe<Image>("i", rclcpp::QoS(1), [](const Image &) {});
+		const Image image = image_of(node.get_clock()->now().nanoseconds());
+		const std::int64_t taken_ns = gpuseg_now_ns();
+
+		node.get_clock()->before_now = [] { usleep(30000); };
+		images->receive(image);
+		CHECK(fake_daemon_wait(&d, 4, nullptr));
+		check_between(fake_daemon_record(&d, 0).arg_ns, 1, taken_ns - 29000000);
+	}
+	fake_daemon_stop(&d);
+}
+
+TEST(should_give_no_stamp_in_simulated_time_or_by_a_clock_that_jumped_or_fails)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		rclcpp::Node node("n");
+		gpuseg::Client client(0, "t", d.dir);
+		gpuseg_ros2::CallbackGroup group(node, client, detector());
+		auto images = group.subscribe<Image>("i", rclcpp::QoS(1), [](const Image &) {});
+		auto timer = group.timer(50ms, [] {});
+		const rclcpp::Clock::SharedPtr clock = node.get_clock();
+		std::size_t records = 0;
+		std::uint64_t unknown = 0;
+		const auto stamped = [&](bool expected) {
+			unknown += expected ? 0 : 1;
+			records += 4;
+			CHECK(fake_daemon_wait(&d, records, nullptr));
+			CHECK_EQ(fake_daemon_record(&d, records - 4).arg_ns != 0, expected);
+			CHECK_EQ(group.counters().stamp_unknown, unknown);
+		};
+		const Image image = image_of(clock->now().nanoseconds());
+
+		images->receive(image);
+		stamped(true);
+		timer->expire(gpuseg::now());
+		stamped(true);
+		CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, fake_daemon_record(&d, 4).release_ns);
+		clock->simulated = true;
+		images->receive(image);
+		stamped(false);
+		timer->expire(gpuseg::now());
+		stamped(false);
+		clock->simulated = false;
+		clock->jumped_ns = -3600000000000; /* the message is of the future */
+		images->receive(image);
+		stamped(false);
+		clock->jumped_ns = 1000000000000000000; /* the message is older than the machine */
+		images->receive(image);
+		stamped(false);
+		clock->jumped_ns = 0;
+		clock->fails = true;
+		images->receive(image);
+		stamped(false);
+	}
+	fake_daemon_stop(&d);
+}
+
 static const check_case cases[] = {
 	CASE(should_make_every_message_a_job_with_the_stamp_of_its_header),
 	CASE(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_throws),
@@ -786,5 +863,7 @@ static const check_case cases[] = {
 	CASE(should_shorten_long_names_to_ones_that_differ_and_can_be_read),
 	CASE(should_release_the_job_of_a_timer_when_it_was_due),
 	CASE(should_count_the_expiries_of_a_timer_that_no_callback_served),
-	CASE(should_release_the_job_of_a_message_when_it_was_sent_if_that_is_known)};
+	CASE(should_release_the_job_of_a_message_when_it_was_sent_if_that_is_known),
+	CASE(should_not_make_data_look_younger_when_the_thread_is_held_up_between_two_clocks),
+	CASE(should_give_no_stamp_in_simulated_time_or_by_a_clock_that_jumped_or_fails)};
 CHECK_MAIN(cases)
