@@ -12,9 +12,10 @@
  *           detect(image);                            // launch and synchronise
  *   });
  *
- * Each callback is one job with one segment: begun when the callback starts, ended when it returns or throws. Its
- * release is when the timer was due or the message was sent, so that the wait in middleware and executor counts. Where
- * that is not known (services, messages within a process) it is the start of the callback.
+ * Each callback is one job with one segment: begun when the callback starts, ended when it returns or throws. Or it has
+ * the segments that GPUSEG_SEGMENT marks in it, so that its work before and after does not hold the GPU. Its release is
+ * when the timer was due or the message was sent, so that the wait in middleware and executor counts. Where that is not
+ * known (services, messages within a process) it is the start of the callback.
  *
  * Stamps. The stamp of a message's header, or the time when the timer was due, becomes the stamp of the job, so that
  * reaction time and data age of chains are measured from the sensor (`gpuseg trace check`). In simulated time jobs have
@@ -44,6 +45,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -54,13 +56,19 @@
 namespace gpuseg_ros2
 {
 
-/* What becomes of a callback whose job did not get the GPU. */
+/* What becomes of a callback, or of its part below GPUSEG_SEGMENT, that did not get the GPU. */
 enum class Callback {
 	RUN, /* it runs without a grant: beside whatever else uses the GPU */
-	SKIP /* it is not called; its job is given up, and counts as neither met nor ended */
+	SKIP /* it does not run; its job is given up, and counts as neither met nor ended */
+};
+
+enum class Segments {
+	CALLBACK, /* a callback is one segment, from start to end */
+	MARKED	  /* GPUSEG_SEGMENT in it marks segments; what is outside of them does not hold the GPU */
 };
 
 struct GroupOptions {
+	Segments segments = Segments::CALLBACK;
 	Callback daemon_lost = Callback::RUN; /* -ENOTCONN; until another daemon is found */
 	Callback timed_out = Callback::SKIP;  /* -ETIMEDOUT: TaskOptions::timeout passed, and on_timeout is FAIL */
 	Callback refused = Callback::SKIP;    /* -ECANCELED: the job before overran, and on_overrun is SKIP_NEXT */
@@ -329,6 +337,8 @@ public:
 	}
 
 private:
+	friend class Segment;
+
 	/* Of a release or a stamp. */
 	static constexpr gpuseg::Nanoseconds UNKNOWN{0};
 	/*
@@ -351,51 +361,45 @@ private:
 
 	struct Trouble {
 		std::atomic<std::uint64_t> count{0};
-		std::int64_t said_ns = 0; /* 0 = never; the callbacks' thread only */
+		std::atomic<std::int64_t> said_ns{0}; /* 0 = never */
 	};
 
 	/*
-	 * A callback from its release to its end. Throws nothing. What was begun is ended exactly once, also when the
-	 * callback throws: its segment, then its job. A job that is given up is not ended, since an ended job counts as
-	 * met: the daemon gives it up at the next release, or when the task is closed.
+	 * A callback from its release to its end. Throws nothing. What was begun is ended exactly once, also when
+	 * the callback throws: its segment, then its job. A job that is given up is not ended, since an ended job
+	 * counts as met: the daemon gives it up at the next release, or when the task is closed.
 	 */
 	class Job
 	{
 	public:
 		Job(CallbackGroup &group, gpuseg::Nanoseconds release, gpuseg::Nanoseconds stamp) noexcept
-			: group_(group), task_(group.task_->get())
+			: group_(group), task_(group.task_->get()), release_(release), stamp_(stamp)
 		{
 			count(group_.jobs_);
-			if (release == UNKNOWN) {
+			if (release_ == UNKNOWN) {
 				count(group_.release_unknown_);
-				release = gpuseg::now();
+				release_ = gpuseg::now();
 			}
-			if (stamp == UNKNOWN)
+			if (stamp_ == UNKNOWN)
 				count(group_.stamp_unknown_);
-			int result = gpuseg_job_release_stamped(task_, release.count(), stamp.count());
-
-			released_ = result == 0;
-			if (released_)
-				result = gpuseg_begin(task_);
-			begun_ = released_ && result >= 0;
-			if (result != 0) {
-				runs_ = group_.without_grant(result);
-				noted_ = kind_of(result);
+			group_.job_ = this;
+			group_.thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+			if (group_.choices_.segments == Segments::CALLBACK) {
+				runs_ = begin();
+			} else if (const int result = release_once(); result < 0) {
+				runs_ = runs_after(result);
+				given_up_ = !runs_;
 			}
-			if (!runs_)
+			if (given_up_)
 				count(group_.skipped_);
 		}
 		~Job()
 		{
-			int result = begun_ ? gpuseg_end(task_) : 0;
-
-			if (released_ && runs_) {
-				const int ended = gpuseg_job_end(task_);
-
-				result = result < 0 ? result : ended;
-			}
-			if (result < 0 && noted_ != kind_of(result))
-				group_.note(result, "the end of its job is not recorded");
+			end();
+			if (released_ && !given_up_)
+				ended(gpuseg_job_end(task_));
+			group_.thread_.store(std::thread::id(), std::memory_order_relaxed);
+			group_.job_ = nullptr;
 		}
 		Job(const Job &) = delete;
 		Job &operator=(const Job &) = delete;
@@ -404,14 +408,90 @@ private:
 		{
 			return runs_;
 		}
+		/* A segment within the callback; one within another is part of that. False: it is skipped. */
+		bool enter() noexcept
+		{
+			const bool before = given_up_;
+
+			if (depth_++ > 0 || group_.choices_.segments == Segments::CALLBACK || begin())
+				return true;
+			if (!before)
+				count(group_.skipped_);
+			return false;
+		}
+		void leave() noexcept
+		{
+			if (--depth_ == 0 && group_.choices_.segments == Segments::MARKED)
+				end();
+		}
 
 	private:
+		int release_once() noexcept
+		{
+			const int result =
+				released_ ? 0 : gpuseg_job_release_stamped(task_, release_.count(), stamp_.count());
+
+			released_ = result == 0;
+			return result;
+		}
+		/* True: what follows runs. The release is tried again: the begin would carry that of an earlier job. */
+		bool begin() noexcept
+		{
+			int result = release_once();
+
+			if (result == 0) {
+				result = gpuseg_begin(task_);
+				begun_ = result >= 0;
+			}
+			if (result == 0)
+				return true;
+			if (!runs_after(result)) {
+				given_up_ = true;
+				return false;
+			}
+			if (!without_grant_)
+				count(group_.without_grant_);
+			without_grant_ = true;
+			return true;
+		}
+		void end() noexcept
+		{
+			if (begun_)
+				ended(gpuseg_end(task_));
+			begun_ = false;
+		}
+		void ended(int result) noexcept
+		{
+			if (result < 0)
+				note(result, "the end of its job is not recorded");
+		}
+		bool runs_after(int result) noexcept
+		{
+			const bool runs = group_.runs_after(result);
+
+			note(result, runs ? "the callback runs without a grant" : "the callback is skipped");
+			return runs;
+		}
+		/* Of each kind once for a job. */
+		void note(int result, const char *consequence) noexcept
+		{
+			const unsigned int kind = 1u << kind_of(result);
+
+			if ((noted_ & kind) == 0)
+				group_.note(result, consequence);
+			noted_ |= kind;
+		}
+
 		CallbackGroup &group_;
 		gpuseg_task *task_;
+		gpuseg::Nanoseconds release_, stamp_;
 		bool released_ = false;
 		bool begun_ = false;
+		bool without_grant_ = false;
+		bool given_up_ = false;
 		bool runs_ = true;
-		Kind noted_ = KINDS; /* none */
+		unsigned int depth_ = 0;
+		unsigned int noted_ = 0;
 	};
 
 	/* The callbacks of the group have one thread at a time; counters() reads in others. */
@@ -435,30 +515,45 @@ private:
 		}
 	}
 
-	/* Release or begin failed, or proceeded. True: the callback runs all the same. */
-	bool without_grant(int result) noexcept
+	/* Release or begin failed, or proceeded. */
+	bool runs_after(int result) const noexcept
 	{
 		const Callback choice[KINDS] = {choices_.daemon_lost, choices_.timed_out, choices_.refused,
 						choices_.failed};
-		const bool runs = result == GPUSEG_PROCEEDED || choice[kind_of(result)] == Callback::RUN;
 
-		if (runs)
-			count(without_grant_);
-		note(result, runs ? "the callback runs without a grant" : "the callback is skipped");
+		return result == GPUSEG_PROCEEDED || choice[kind_of(result)] == Callback::RUN;
+	}
+
+	/* The job whose callback this thread is in, NULL if it is in none of this group. */
+	Job *job_here() const noexcept
+	{
+		return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id() ? job_ : nullptr;
+	}
+
+	/* A segment in another thread than the callback's, or outside of callbacks. */
+	bool runs_outside() noexcept
+	{
+		const bool runs = choices_.failed == Callback::RUN;
+
+		note(-EINVAL, runs ? "it runs without a grant" : "it is skipped",
+		     "GPUSEG_SEGMENT is not in a callback");
 		return runs;
 	}
 
-	void note(int result, const char *consequence) noexcept
+	/* what: NULL = the library's text */
+	void note(int result, const char *consequence, const char *what = nullptr) noexcept
 	{
 		Trouble &trouble = troubles_[kind_of(result)];
 		const std::int64_t now_ns = gpuseg_now_ns();
+		const std::int64_t said_ns = trouble.said_ns.load(std::memory_order_relaxed);
 
 		count(trouble.count);
-		if (trouble.said_ns != 0 && now_ns - trouble.said_ns < choices_.warn_every.count())
+		if (said_ns != 0 && now_ns - said_ns < choices_.warn_every.count())
 			return;
-		trouble.said_ns = now_ns;
-		RCLCPP_WARN(logger_, "gpuseg task \"%s\": %s; %s (%llu so far)", options_.name.c_str(),
-			    result == GPUSEG_PROCEEDED ? "not granted in time" : gpuseg_last_message(client_.get()),
+		trouble.said_ns.store(now_ns, std::memory_order_relaxed);
+		if (!what)
+			what = result == GPUSEG_PROCEEDED ? "not granted in time" : gpuseg_last_message(client_.get());
+		RCLCPP_WARN(logger_, "gpuseg task \"%s\": %s; %s (%llu so far)", options_.name.c_str(), what,
 			    consequence, static_cast<unsigned long long>(trouble.count));
 	}
 
@@ -590,8 +685,54 @@ private:
 	std::atomic<std::uint64_t> release_unknown_{0};
 	std::atomic<std::uint64_t> stamp_unknown_{0};
 	Trouble troubles_[KINDS];
+	Job *job_ = nullptr;			/* of the thread in thread_ */
+	std::atomic<std::thread::id> thread_{}; /* that is in a callback */
+};
+
+/*
+ * The part of a callback that uses the GPU; see GPUSEG_SEGMENT. In a group whose callbacks are segments it changes
+ * nothing.
+ */
+class Segment
+{
+public:
+	explicit Segment(CallbackGroup &group) noexcept
+		: job_(group.job_here()), runs_(job_ ? job_->enter() : group.runs_outside())
+	{
+	}
+	~Segment()
+	{
+		if (job_)
+			job_->leave();
+	}
+	Segment(const Segment &) = delete;
+	Segment &operator=(const Segment &) = delete;
+
+	explicit operator bool() const noexcept
+	{
+		return runs_;
+	}
+
+private:
+	CallbackGroup::Job *job_;
+	bool runs_;
 };
 
 } // namespace gpuseg_ros2
+
+#define GPUSEG_ROS2_JOINED(a, b) a##b
+#define GPUSEG_ROS2_NAME(a, b) GPUSEG_ROS2_JOINED(a, b)
+/*
+ * In a callback of a group with Segments::MARKED, in its thread: the statement that follows is a segment. It is skipped
+ * as GroupOptions says; an else may follow.
+ *
+ *   const Tensor input = prepare(image);      // the GPU is others'
+ *   GPUSEG_SEGMENT(group) {
+ *           launch_and_synchronise(input);
+ *   }
+ */
+#define GPUSEG_SEGMENT(group)                                                                                          \
+	if (const gpuseg_ros2::Segment GPUSEG_ROS2_NAME(gpuseg_segment_, __LINE__)(group);                             \
+	    GPUSEG_ROS2_NAME(gpuseg_segment_, __LINE__))
 
 #endif /* GPUSEG_ROS2_HPP */

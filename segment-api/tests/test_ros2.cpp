@@ -843,6 +843,139 @@ TEST(should_give_no_stamp_in_simulated_time_or_by_a_clock_that_jumped_or_fails)
 	fake_daemon_stop(&d);
 }
 
+static gpuseg_ros2::GroupOptions marked()
+{
+	gpuseg_ros2::GroupOptions choices;
+
+	choices.segments = gpuseg_ros2::Segments::MARKED;
+	return choices;
+}
+
+TEST(should_begin_and_end_the_segments_that_a_callback_marks)
+{
+	{
+		Rig rig(detector(), marked());
+
+		rig.during = [&] {
+			CHECK(rig.records(1) == "R");
+			GPUSEG_SEGMENT(rig.group)
+			{
+				GPUSEG_SEGMENT(rig.group) /* within another, it is part of that */
+				CHECK(rig.records(2) == "RB");
+				CHECK(rig.records(2) == "RB");
+			}
+			CHECK(rig.records(3) == "RBE");
+			GPUSEG_SEGMENT(rig.group)
+			CHECK(rig.records(4) == "RBEB");
+		};
+		rig.deliver();
+		CHECK(rig.records(6) == "RBEBEJ");
+		rig.during = [&] {
+			GPUSEG_SEGMENT(rig.group)
+			throw std::out_of_range("of the callback");
+		};
+		try {
+			rig.deliver();
+			CHECK(false);
+		} catch (const std::out_of_range &) {
+			CHECK(rig.records(10) == "RBEBEJRBEJ");
+		}
+		rig.during = nullptr;
+		rig.deliver();
+		CHECK(rig.records(12) == "RBEBEJRBEJRJ"); /* a job without a segment */
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_take_a_mark_in_a_callback_that_is_a_segment_as_part_of_it)
+{
+	{
+		Rig rig(detector());
+		bool ran = false;
+
+		rig.during = [&] {
+			GPUSEG_SEGMENT(rig.group)
+			ran = true;
+			CHECK(rig.records(2) == "RB");
+		};
+		rig.deliver();
+		CHECK(ran);
+		CHECK(rig.records(4) == "RBEJ");
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_skip_marked_segments_and_give_up_their_job_once)
+{
+	{
+		Rig rig(detector(), marked());
+		int ran = 0, otherwise = 0;
+
+		rig.during = [&] {
+			for (int i = 0; i < 2; i++) {
+				GPUSEG_SEGMENT(rig.group)
+				ran++;
+				else otherwise++;
+			}
+		};
+		fake_daemon_grants(rig.daemon, FAKE_REFUSE, 0);
+		rig.deliver();
+		CHECK_EQ(rig.called, 1);
+		CHECK_EQ(ran, 0);
+		CHECK_EQ(otherwise, 2);
+		CHECK_EQ(rig.group.counters().skipped, 1);
+		CHECK_EQ(rig.group.counters().refused, 1); /* jobs are counted */
+		fake_daemon_grants(rig.daemon, FAKE_GRANT, 0);
+		rig.deliver();
+		CHECK_EQ(ran, 2);
+		CHECK(rig.records(9) == "RBBRBEBEJ"); /* the first job is not ended */
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_run_marked_segments_without_a_grant_while_the_daemon_is_lost)
+{
+	{
+		Rig rig(detector(), marked());
+		int ran = 0;
+
+		rig.during = [&] {
+			GPUSEG_SEGMENT(rig.group)
+			ran++;
+			GPUSEG_SEGMENT(rig.group)
+			ran++;
+		};
+		rig.lose_daemon();
+		rig.deliver();
+		CHECK_EQ(ran, 2);
+		CHECK_EQ(rig.group.counters().daemon_lost, 1);
+		CHECK_EQ(rig.group.counters().without_grant, 1);
+		CHECK_EQ(rig.group.counters().skipped, 0);
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_not_touch_the_task_for_a_segment_that_is_in_no_callback_of_this_thread)
+{
+	{
+		Rig rig(detector(), marked());
+		int ran = 0;
+		const auto segment = [&] {
+			GPUSEG_SEGMENT(rig.group)
+			ran++;
+		};
+
+		segment();
+		rig.during = [&] { std::thread(segment).join(); };
+		rig.deliver();
+		CHECK_EQ(ran, 2);
+		CHECK(rig.records(2) == "RJ");
+		CHECK_EQ(rig.group.counters().failed, 2);
+		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "GPUSEG_SEGMENT is not in a callback");
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
 static const check_case cases[] = {
 	CASE(should_make_every_message_a_job_with_the_stamp_of_its_header),
 	CASE(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_throws),
@@ -865,5 +998,10 @@ static const check_case cases[] = {
 	CASE(should_count_the_expiries_of_a_timer_that_no_callback_served),
 	CASE(should_release_the_job_of_a_message_when_it_was_sent_if_that_is_known),
 	CASE(should_not_make_data_look_younger_when_the_thread_is_held_up_between_two_clocks),
-	CASE(should_give_no_stamp_in_simulated_time_or_by_a_clock_that_jumped_or_fails)};
+	CASE(should_give_no_stamp_in_simulated_time_or_by_a_clock_that_jumped_or_fails),
+	CASE(should_begin_and_end_the_segments_that_a_callback_marks),
+	CASE(should_take_a_mark_in_a_callback_that_is_a_segment_as_part_of_it),
+	CASE(should_skip_marked_segments_and_give_up_their_job_once),
+	CASE(should_run_marked_segments_without_a_grant_while_the_daemon_is_lost),
+	CASE(should_not_touch_the_task_for_a_segment_that_is_in_no_callback_of_this_thread)};
 CHECK_MAIN(cases)
