@@ -6,7 +6,7 @@
  *   gpuseg::TaskOptions options;
  *   options.name = "detector";
  *   options.priority = 70;
- *   options.period = 33ms;                            // a timer of the group sets it
+ *   options.period = 33ms;                            // a timer that is made first sets it
  *   gpuseg_ros2::CallbackGroup group(node, client, options);   // node: a reference; *this in a node's constructor
  *   auto subscription = group.subscribe<Image>("image", qos, [&](const Image &image) {
  *           detect(image);                            // launch and synchronise
@@ -26,9 +26,9 @@
  * it, and the node's log warns. What the callback itself throws passes on, after the end of its job.
  *
  * Threads. The group is mutually exclusive: an executor of any kind runs one callback of it at a time, as a task needs.
- * One group per task, and one process per real-time task where admission is enforced. The client must outlive the
- * group, and the group its subscriptions and timers. The constructor, and what makes subscriptions and timers, throws
- * gpuseg::Error, as in gpuseg.hpp.
+ * One group per task. Tasks of one process share a GPU context; where admission is enforced, declare them in its task
+ * set. The client must outlive the group, and the group its subscriptions, timers and services. The constructor, and
+ * what makes those, throws gpuseg::Error, as in gpuseg.hpp.
  *
  * Status: tested against a stand-in of rclcpp (tests/ros2) only. Compiled with the headers of rclcpp 16.0.11 (Humble)
  * and 28.1.6 (Jazzy), not run with them.
@@ -44,6 +44,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -73,15 +74,20 @@ struct GroupOptions {
 	Callback timed_out = Callback::SKIP;  /* -ETIMEDOUT: TaskOptions::timeout passed, and on_timeout is FAIL */
 	Callback refused = Callback::SKIP;    /* -ECANCELED: the job before overran, and on_overrun is SKIP_NEXT */
 	Callback failed = Callback::RUN;      /* anything else, such as -EBUSY, -EPROTO and -EPERM */
-	/* The node's log warns of each of these at most so often. */
+	/* The node's log warns of each of those four at most so often. */
 	gpuseg::Nanoseconds warn_every{std::chrono::seconds(10)};
+	/*
+	 * The node has the read-only parameters gpuseg.priority (an integer), gpuseg.period and gpuseg.budget ("33ms"),
+	 * which precede TaskOptions. A further group of a node needs a prefix of its own; "" = no parameters.
+	 */
+	std::string parameters = "gpuseg";
 };
 
 /* Counted since the group was made. Each is read for itself, not as a snapshot. */
 struct Counters {
 	std::uint64_t jobs;	       /* callbacks that were due */
-	std::uint64_t without_grant;   /* of these, run without a grant, those of on_timeout PROCEED among them */
-	std::uint64_t skipped;	       /* of these, not called */
+	std::uint64_t without_grant;   /* of these, run without a grant, all or a segment; with PROCEED, too */
+	std::uint64_t skipped;	       /* of these, given up: not called, or a segment was skipped */
 	std::uint64_t daemon_lost;     /* jobs that met a lost daemon, at their begin or at their end */
 	std::uint64_t timed_out;       /* jobs that were not granted in time, with PROCEED, too */
 	std::uint64_t refused;	       /* jobs that were refused because the one before overran */
@@ -169,6 +175,59 @@ inline std::string task_name(const std::string &name)
 	return name.substr(0, head) + middle + name.substr(tail);
 }
 
+struct Unit {
+	const char *name;
+	std::int64_t ns;
+};
+constexpr Unit UNITS[] = {{"s", 1000000000}, {"ms", 1000000},	{"us", 1000},
+			  {"ns", 1},	     {"\u00b5s", 1000}, {"\u03bcs", 1000}};
+constexpr std::int64_t HOUR_NS = 3600000000000;
+
+/* 250us, 1.5ms, 10 s; at most an hour. -1: it is none. */
+inline std::int64_t duration_ns(const std::string &given)
+{
+	constexpr const char *DIGITS = "0123456789";
+	const std::size_t from = given.find_first_not_of(' ');
+	const std::string text =
+		from == std::string::npos ? "" : given.substr(from, given.find_last_not_of(' ') - from + 1);
+	const std::size_t point = text.find_first_not_of(DIGITS);
+	std::size_t end = point;
+	std::string fraction;
+
+	if (point == std::string::npos || point == 0 || point > 13)
+		return -1;
+	if (text[point] == '.') {
+		end = text.find_first_not_of(DIGITS, point + 1);
+		if (end == point + 1 || end == std::string::npos || end - point > 10)
+			return -1;
+		fraction = text.substr(point + 1, end - point - 1);
+	}
+	const std::string name = text.substr(text.find_first_not_of(' ', end));
+
+	for (const Unit &unit : UNITS) {
+		const std::int64_t whole = std::stoll(text.substr(0, point));
+		std::int64_t part = fraction.empty() ? 0 : std::stoll(fraction) * unit.ns;
+
+		if (name != unit.name)
+			continue;
+		for (std::size_t i = 0; i < fraction.size(); i++, part /= 10)
+			if (part % 10 != 0)
+				return -1; /* finer than a nanosecond */
+		if (whole > HOUR_NS / unit.ns || whole * unit.ns + part > HOUR_NS)
+			return -1;
+		return whole * unit.ns + part;
+	}
+	return -1;
+}
+
+inline std::string duration_text(std::int64_t ns)
+{
+	for (const Unit &unit : UNITS)
+		if (ns % unit.ns == 0)
+			return std::to_string(ns / unit.ns) + unit.name;
+	return {}; /* not reached */
+}
+
 } // namespace detail
 
 class CallbackGroup
@@ -177,7 +236,8 @@ public:
 	/*
 	 * node: an rclcpp::Node, rclcpp_lifecycle::LifecycleNode, or what derives from one, in its own constructor,
 	 * too. The group keeps the node's interfaces but not the node, so that it can be a member of it. Without a name
-	 * the task has that of the node; a name of more than 63 bytes is shortened to head~hash~tail.
+	 * the task has that of the node; a name of more than 63 bytes is shortened to head~hash~tail. Throws
+	 * std::invalid_argument, with parameter, value and remedy, where a parameter is wrong.
 	 */
 	template <typename Node>
 	CallbackGroup(Node &node, gpuseg::Client &client, gpuseg::TaskOptions options, GroupOptions choices = {})
@@ -186,11 +246,13 @@ public:
 		  parameters_(node.get_node_parameters_interface()),
 		  clock_(node.get_node_clock_interface()->get_clock()),
 		  logger_(node.get_node_logging_interface()->get_logger()), client_(client),
-		  options_(std::move(options)), choices_(choices),
+		  options_(std::move(options)), choices_(std::move(choices)),
 		  group_(base_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive))
 	{
 		options_.name =
 			detail::task_name(options_.name.empty() ? base_->get_fully_qualified_name() : options_.name);
+		if (!choices_.parameters.empty())
+			read_parameters();
 	}
 	CallbackGroup(const CallbackGroup &) = delete;
 	CallbackGroup &operator=(const CallbackGroup &) = delete;
@@ -235,8 +297,9 @@ public:
 	}
 
 	/*
-	 * Every expiry is a job, stamped with the time when it was due; the task's period is the timer's, unless the
-	 * options say otherwise. The callback takes nothing, or rclcpp::TimerBase &.
+	 * Every expiry is a job, stamped with the time when it was due. A timer that is made before the group's
+	 * subscriptions and services sets the period of the task, unless the options do. The callback takes nothing,
+	 * or rclcpp::TimerBase &.
 	 */
 	template <typename Callback> rclcpp::TimerBase::SharedPtr timer(gpuseg::Nanoseconds period, Callback callback)
 	{
@@ -493,6 +556,64 @@ private:
 		unsigned int depth_ = 0;
 		unsigned int noted_ = 0;
 	};
+
+	void read_parameters()
+	{
+		const std::string &prefix = choices_.parameters;
+		const rclcpp::ParameterValue priority =
+			parameter(prefix + ".priority", rclcpp::ParameterValue(std::int64_t{options_.priority}),
+				  "Priority of the task on the GPU, 1..99, 99 is highest; 0 = best effort");
+
+		if (priority.get_type() != rclcpp::ParameterType::PARAMETER_INTEGER ||
+		    priority.get<std::int64_t>() < 0 || priority.get<std::int64_t>() > 99)
+			wrong(prefix + ".priority", priority, "give 1 to 99, 99 is highest, or 0 for best effort");
+		options_.priority = static_cast<std::uint32_t>(priority.get<std::int64_t>());
+		options_.period =
+			duration(prefix + ".period", options_.period, "Period of the task; 0s = that of its timer");
+		options_.budget = duration(prefix + ".budget", options_.budget,
+					   "Longest time that a segment may hold the GPU; 0s = no limit");
+	}
+
+	gpuseg::Nanoseconds duration(const std::string &name, gpuseg::Nanoseconds from_code, const char *description)
+	{
+		const rclcpp::ParameterValue value =
+			parameter(name, rclcpp::ParameterValue(detail::duration_text(from_code.count())), description);
+		const std::int64_t ns = value.get_type() == rclcpp::ParameterType::PARAMETER_STRING
+						? detail::duration_ns(value.get<std::string>())
+						: -1;
+
+		if (ns < 0)
+			wrong(name, value, "give a time with its unit, such as 250us, 33ms or 1.5s, at most an hour");
+		return gpuseg::Nanoseconds(ns);
+	}
+
+	/* From the node's overrides, or the code. A group made again, as in a second configure, finds it declared. */
+	rclcpp::ParameterValue parameter(const std::string &name, const rclcpp::ParameterValue &from_code,
+					 const char *description)
+	{
+		rcl_interfaces::msg::ParameterDescriptor descriptor;
+
+		if (parameters_->has_parameter(name)) {
+			const rclcpp::ParameterValue there = parameters_->get_parameter(name).get_parameter_value();
+
+			if (parameters_->get_parameter_overrides().count(name) == 0 && !(there == from_code))
+				wrong(name, there,
+				      ("but this group has " + rclcpp::to_string(from_code) +
+				       "; give each group of a node its own GroupOptions::parameters")
+					      .c_str());
+			return there;
+		}
+		descriptor.description = description;
+		descriptor.read_only = true;
+		descriptor.dynamic_typing = true; /* so that a value of another type gets a message with a remedy */
+		return parameters_->declare_parameter(name, from_code, descriptor);
+	}
+
+	[[noreturn]] void wrong(const std::string &name, const rclcpp::ParameterValue &value, const char *remedy) const
+	{
+		throw std::invalid_argument("parameter " + name + " of node " + base_->get_fully_qualified_name() +
+					    " is " + rclcpp::to_string(value) + "; " + remedy);
+	}
 
 	/* The callbacks of the group have one thread at a time; counters() reads in others. */
 	static void count(std::atomic<std::uint64_t> &counter) noexcept

@@ -976,6 +976,147 @@ TEST(should_not_touch_the_task_for_a_segment_that_is_in_no_callback_of_this_thre
 	fake_daemon_stop(Rig::stopped);
 }
 
+static rclcpp::ParameterValue text(const std::string &value)
+{
+	return rclcpp::ParameterValue(value);
+}
+
+TEST(should_take_options_from_parameters_of_the_node_which_nobody_changes_later)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		rclcpp::Node node("n");
+		gpuseg::Client client(0, "t", d.dir);
+		auto &parameters = *node.get_node_parameters_interface();
+		gpuseg::TaskOptions options = detector();
+
+		options.budget = 1500us;
+		parameters.overrides.emplace("gpuseg.priority", rclcpp::ParameterValue(std::int64_t{42}));
+		parameters.overrides.emplace("gpuseg.period", text("33.5ms"));
+		for (int i = 0; i < 2; i++) { /* a lifecycle node that is configured twice */
+			gpuseg_ros2::CallbackGroup group(node, client, options);
+			auto timer = group.timer(50ms, [] {});
+
+			CHECK_EQ(d.last_open.priority, 42);
+			CHECK_EQ(d.last_open.period_ns, 33500000);
+			CHECK_EQ(d.last_open.budget_ns, 1500000);
+		}
+		CHECK_EQ(parameters.declared.size(), 3);
+		CHECK(parameters.declared.at("gpuseg.budget").first == text("1500us"));
+		for (const auto &[name, parameter] : parameters.declared)
+			CHECK(parameter.second.read_only, "%s", name.c_str());
+		gpuseg_ros2::GroupOptions other;
+
+		other.parameters = "gpuseg.second";
+		options.name = "second";
+		options.priority = 17;
+		gpuseg_ros2::CallbackGroup second(node, client, options, other);
+		auto timer = second.timer(50ms, [] {});
+
+		CHECK_EQ(d.last_open.priority, 17);
+		CHECK_EQ(d.last_open.period_ns, 50000000);
+		CHECK_EQ(parameters.declared.size(), 6);
+		other.parameters = "";
+		options.name = "third";
+		gpuseg_ros2::CallbackGroup third(node, client, options, other);
+		CHECK_EQ(parameters.declared.size(), 6);
+	}
+	fake_daemon_stop(&d);
+}
+
+static std::string refusal(rclcpp::Node &node, gpuseg::Client &client, const gpuseg::TaskOptions &options)
+{
+	try {
+		const gpuseg_ros2::CallbackGroup group(node, client, options);
+	} catch (const std::invalid_argument &e) {
+		return e.what();
+	}
+	return "none";
+}
+
+TEST(should_refuse_parameters_in_one_line_with_name_value_and_remedy)
+{
+	static fake_daemon d;
+
+	fake_daemon_start(&d);
+	{
+		gpuseg::Client client(0, "t", d.dir);
+		const struct {
+			const char *name;
+			rclcpp::ParameterValue value;
+			const char *line;
+		} wrong[] = {
+			{"gpuseg.priority", rclcpp::ParameterValue(std::int64_t{100}),
+			 "parameter gpuseg.priority of node /n is 100; give 1 to 99, 99 is highest, or 0 for best "
+			 "effort"},
+			{"gpuseg.priority", rclcpp::ParameterValue(std::int64_t{-1}), "is -1; give 1 to 99"},
+			{"gpuseg.priority", text("high"), "is high; give 1 to 99"},
+			{"gpuseg.period", rclcpp::ParameterValue(std::int64_t{33}),
+			 "parameter gpuseg.period of node /n is 33; give a time with its unit, such as 250us, 33ms or "
+			 "1.5s"},
+			{"gpuseg.budget", text("5"), "parameter gpuseg.budget of node /n is 5; give a time"},
+		};
+
+		for (const auto &w : wrong) {
+			rclcpp::Node node("n");
+
+			node.get_node_parameters_interface()->overrides.emplace(w.name, w.value);
+			const std::string line = refusal(node, client, detector());
+			CHECK_CONTAINS(line.c_str(), w.line);
+		}
+		rclcpp::Node node("n"); /* two groups with one prefix */
+		gpuseg_ros2::CallbackGroup first(node, client, detector());
+		gpuseg::TaskOptions other = detector();
+
+		other.priority = 17;
+		const std::string line = refusal(node, client, other);
+		CHECK_CONTAINS(
+			line.c_str(),
+			"parameter gpuseg.priority of node /n is 70; but this group has 17; give each group of a node "
+			"its own GroupOptions::parameters");
+		CHECK(refusal(node, client, detector()) == "none");
+	}
+	fake_daemon_stop(&d);
+}
+
+TEST(should_read_and_write_durations_as_every_other_part_does)
+{
+	const struct {
+		const char *text;
+		std::int64_t ns;
+	} durations[] = {{"0s", 0},
+			 {"250us", 250000},
+			 {"1.5ms", 1500000},
+			 {"33ms", 33000000},
+			 {"0.000000001s", 1},
+			 {"3600s", 3600000000000},
+			 {"3600.1s", -1},
+			 {"9999999999999s", -1},
+			 {"99999999999999999999ns", -1},
+			 {"0.5ns", -1},
+			 {"1.0000000000s", -1},
+			 {"33", -1},
+			 {"1.5", -1},
+			 {"1.ms", -1},
+			 {".5ms", -1},
+			 {"-1ms", -1},
+			 {"1e3us", -1},
+			 {"1min", -1},
+			 {" 1.5 us ", 1500},
+			 {"4\xc2\xb5s", 4000},
+			 {"1ms x", -1},
+			 {"   ", -1},
+			 {"ms", -1},
+			 {"", -1}};
+
+	for (const auto &duration : durations)
+		CHECK(gpuseg_ros2::detail::duration_ns(duration.text) == duration.ns, "%s", duration.text);
+	for (const char *text : {"0s", "250us", "1500us", "33ms", "7ns", "2s"})
+		CHECK(gpuseg_ros2::detail::duration_text(gpuseg_ros2::detail::duration_ns(text)) == text);
+}
+
 static const check_case cases[] = {
 	CASE(should_make_every_message_a_job_with_the_stamp_of_its_header),
 	CASE(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_throws),
@@ -1003,5 +1144,8 @@ static const check_case cases[] = {
 	CASE(should_take_a_mark_in_a_callback_that_is_a_segment_as_part_of_it),
 	CASE(should_skip_marked_segments_and_give_up_their_job_once),
 	CASE(should_run_marked_segments_without_a_grant_while_the_daemon_is_lost),
-	CASE(should_not_touch_the_task_for_a_segment_that_is_in_no_callback_of_this_thread)};
+	CASE(should_not_touch_the_task_for_a_segment_that_is_in_no_callback_of_this_thread),
+	CASE(should_take_options_from_parameters_of_the_node_which_nobody_changes_later),
+	CASE(should_refuse_parameters_in_one_line_with_name_value_and_remedy),
+	CASE(should_read_and_write_durations_as_every_other_part_does)};
 CHECK_MAIN(cases)

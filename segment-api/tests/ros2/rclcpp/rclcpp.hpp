@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -272,6 +273,76 @@ public:
 	}
 };
 
+enum class ParameterType { PARAMETER_NOT_SET, PARAMETER_INTEGER, PARAMETER_STRING };
+
+class ParameterValue
+{
+public:
+	explicit ParameterValue(std::int64_t value) : type_(ParameterType::PARAMETER_INTEGER), integer_(value)
+	{
+	}
+	explicit ParameterValue(const std::string &value) : type_(ParameterType::PARAMETER_STRING), string_(value)
+	{
+	}
+	ParameterType get_type() const
+	{
+		return type_;
+	}
+	template <typename T> T get() const
+	{
+		if constexpr (std::is_same_v<T, std::string>)
+			return string_;
+		else
+			return integer_;
+	}
+	bool operator==(const ParameterValue &other) const
+	{
+		return type_ == other.type_ && integer_ == other.integer_ && string_ == other.string_;
+	}
+
+private:
+	ParameterType type_;
+	std::int64_t integer_ = 0;
+	std::string string_;
+};
+
+inline std::string to_string(const ParameterValue &value)
+{
+	return value.get_type() == ParameterType::PARAMETER_STRING ? value.get<std::string>()
+								   : std::to_string(value.get<std::int64_t>());
+}
+
+class Parameter
+{
+public:
+	explicit Parameter(const ParameterValue &value) : value_(value)
+	{
+	}
+	const ParameterValue &get_parameter_value() const
+	{
+		return value_;
+	}
+
+private:
+	ParameterValue value_;
+};
+
+} // namespace rclcpp
+
+namespace rcl_interfaces::msg
+{
+
+struct ParameterDescriptor {
+	std::string description;
+	bool read_only = false;
+	bool dynamic_typing = false;
+};
+
+} // namespace rcl_interfaces::msg
+
+namespace rclcpp
+{
+
 namespace node_interfaces
 {
 
@@ -304,6 +375,34 @@ struct NodeServicesInterface {
 
 struct NodeParametersInterface {
 	using SharedPtr = std::shared_ptr<NodeParametersInterface>;
+	using Descriptor = rcl_interfaces::msg::ParameterDescriptor;
+	std::map<std::string, ParameterValue> overrides; /* of the parameters' file */
+	std::map<std::string, std::pair<ParameterValue, Descriptor>> declared;
+
+	const std::map<std::string, ParameterValue> &get_parameter_overrides() const
+	{
+		return overrides;
+	}
+	bool has_parameter(const std::string &name) const
+	{
+		return declared.count(name) != 0;
+	}
+	Parameter get_parameter(const std::string &name) const
+	{
+		return Parameter(declared.at(name).first);
+	}
+	const ParameterValue &declare_parameter(const std::string &name, const ParameterValue &value,
+						const Descriptor &descriptor)
+	{
+		const auto override = overrides.find(name);
+
+		if (has_parameter(name))
+			throw std::runtime_error("declared twice");
+		return declared
+			.emplace(name,
+				 std::make_pair(override == overrides.end() ? value : override->second, descriptor))
+			.first->second.first;
+	}
 };
 
 struct NodeClockInterface {
