@@ -715,10 +715,12 @@ private:
 		} catch (const std::exception &) {
 			return UNKNOWN; /* counted in release_unknown */
 		}
+		if (until > period)
+			return UNKNOWN; /* it was cancelled, and until is the largest number */
 		const gpuseg::Nanoseconds early = gpuseg::now() - before, due = before + until - period;
 
-		if (until > period || due <= UNKNOWN)
-			return UNKNOWN; /* it was cancelled */
+		if (due <= UNKNOWN)
+			return UNKNOWN;
 		if (expiries.due != UNKNOWN && period.count() > 0 && due > expiries.due) {
 			const gpuseg::Nanoseconds gap = due - expiries.due;
 			const std::int64_t periods = (gap + period / 2) / period;
