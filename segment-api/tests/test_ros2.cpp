@@ -981,7 +981,7 @@ static rclcpp::ParameterValue text(const std::string &value)
 	return rclcpp::ParameterValue(value);
 }
 
-TEST(should_take_options_from_parameters_of_the_node_which_nobody_changes_later)
+TEST(should_take_options_from_read_only_parameters_of_the_node)
 {
 	static fake_daemon d;
 
@@ -1145,7 +1145,7 @@ static const check_case cases[] = {
 	CASE(should_skip_marked_segments_and_give_up_their_job_once),
 	CASE(should_run_marked_segments_without_a_grant_while_the_daemon_is_lost),
 	CASE(should_not_touch_the_task_for_a_segment_that_is_in_no_callback_of_this_thread),
-	CASE(should_take_options_from_parameters_of_the_node_which_nobody_changes_later),
+	CASE(should_take_options_from_read_only_parameters_of_the_node),
 	CASE(should_refuse_parameters_in_one_line_with_name_value_and_remedy),
 	CASE(should_read_and_write_durations_as_every_other_part_does)};
 CHECK_MAIN(cases)

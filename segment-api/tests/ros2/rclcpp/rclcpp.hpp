@@ -158,16 +158,13 @@ private:
 	rmw_message_info_t info_{};
 };
 
-template <typename Custom, typename Ros = void, typename Enable = void> struct TypeAdapter {
+/* A type without an adapter is its own; an adapter, as a topic's type, stands for itself. */
+template <typename Custom, typename Ros = void> struct TypeAdapter {
 	using is_specialized = std::false_type;
 	using custom_type = Custom;
 	using ros_message_type = Custom;
 };
-template <typename T> struct is_type_adapter : std::false_type {
-};
-template <typename... Ts> struct is_type_adapter<TypeAdapter<Ts...>> : std::true_type {
-};
-template <typename T> struct TypeAdapter<T, void, std::enable_if_t<is_type_adapter<T>::value>> : T {
+template <typename Custom, typename Ros> struct TypeAdapter<TypeAdapter<Custom, Ros>, void> : TypeAdapter<Custom, Ros> {
 };
 
 template <typename Message> class Subscription
