@@ -18,12 +18,13 @@
  * known (services, messages within a process) it is the start of the callback.
  *
  * Stamps. The stamp of a message's header, or the time when the timer was due, becomes the stamp of the job, so that
- * reaction time and data age of chains are measured from the sensor (`gpuseg trace check`). In simulated time jobs have
- * no stamp.
+ * reaction time and data age of chains are measured from the sensor (`gpuseg trace check`), which knows a message again
+ * by the stamp of its header as it stands there. In simulated time jobs have no stamp.
  *
- * Failures. A daemon that is lost, a timeout or a refused job is no exception in a callback: that would end the
- * process, and with it every node of the container. GroupOptions says what becomes of the callback, counters() counts
- * it, and the node's log warns. What the callback itself throws passes on, after the end of its job.
+ * Failures. A timeout, a refused job or any other failure is no exception in a callback: that would end the process,
+ * and with it every node of the container. GroupOptions says what becomes of the callback, counters() counts it, and
+ * the node's log warns. Without a daemon the library itself goes on and counts (gpuseg.h), unless the client has
+ * GPUSEG_CONNECT_FAIL_IF_LOST. What the callback itself throws passes on, after the end of its job.
  *
  * Threads. The group is mutually exclusive: an executor of any kind runs one callback of it at a time, as a task needs.
  * One group per task. Tasks of one process share a GPU context; where admission is enforced, declare them in its task
@@ -70,7 +71,7 @@ enum class Segments {
 
 struct GroupOptions {
 	Segments segments = Segments::CALLBACK;
-	Callback daemon_lost = Callback::RUN; /* -ENOTCONN; until another daemon is found */
+	Callback daemon_lost = Callback::RUN; /* -ENOTCONN, of clients with GPUSEG_CONNECT_FAIL_IF_LOST */
 	Callback timed_out = Callback::SKIP;  /* -ETIMEDOUT: TaskOptions::timeout passed, and on_timeout is FAIL */
 	Callback refused = Callback::SKIP;    /* -ECANCELED: the job before overran, and on_overrun is SKIP_NEXT */
 	Callback failed = Callback::RUN;      /* anything else, such as -EBUSY, -EPROTO and -EPERM */
@@ -316,7 +317,7 @@ public:
 				[this, callback = std::move(callback),
 				 expiries = Expiries(period)](rclcpp::TimerBase &timer) mutable {
 					const gpuseg::Nanoseconds at = due(timer, expiries);
-					Job job(*this, at, has_real_time() ? at : UNKNOWN);
+					Job job(*this, at, has_real_time() ? Taken{at} : Taken{});
 
 					if (!job.runs())
 						return;
@@ -360,7 +361,7 @@ public:
 							return;
 						self->send_response(*id, *response);
 					} else {
-						Job job(*this, UNKNOWN, UNKNOWN);
+						Job job(*this, UNKNOWN, Taken{});
 
 						if (!job.runs())
 							return;
@@ -410,6 +411,12 @@ private:
 	 */
 	static constexpr std::int64_t SENT_WITHIN_NS = 10'000'000'000;
 
+	/* When the data of a job were taken, and which ones they are: the raw stamp, which every process reads alike. */
+	struct Taken {
+		gpuseg::Nanoseconds at = UNKNOWN;
+		std::uint64_t sample = 0; /* unknown */
+	};
+
 	/* What is known of a timer's expiries: when the last one was due, and how much too early that may be. */
 	struct Expiries {
 		explicit Expiries(gpuseg::Nanoseconds p) : period(p)
@@ -435,15 +442,15 @@ private:
 	class Job
 	{
 	public:
-		Job(CallbackGroup &group, gpuseg::Nanoseconds release, gpuseg::Nanoseconds stamp) noexcept
-			: group_(group), task_(group.task_->get()), release_(release), stamp_(stamp)
+		Job(CallbackGroup &group, gpuseg::Nanoseconds release, Taken taken) noexcept
+			: group_(group), task_(group.task_->get()), release_(release), taken_(taken)
 		{
 			count(group_.jobs_);
 			if (release_ == UNKNOWN) {
 				count(group_.release_unknown_);
 				release_ = gpuseg::now();
 			}
-			if (stamp_ == UNKNOWN)
+			if (taken_.at == UNKNOWN)
 				count(group_.stamp_unknown_);
 			group_.job_ = this;
 			group_.thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
@@ -491,8 +498,9 @@ private:
 	private:
 		int release_once() noexcept
 		{
-			const int result =
-				released_ ? 0 : gpuseg_job_release_stamped(task_, release_.count(), stamp_.count());
+			const int result = released_ ? 0
+						     : gpuseg_job_release_sample(task_, release_.count(),
+										 taken_.at.count(), taken_.sample);
 
 			released_ = result == 0;
 			return result;
@@ -547,7 +555,8 @@ private:
 
 		CallbackGroup &group_;
 		gpuseg_task *task_;
-		gpuseg::Nanoseconds release_, stamp_;
+		gpuseg::Nanoseconds release_;
+		Taken taken_;
 		bool released_ = false;
 		bool begun_ = false;
 		bool without_grant_ = false;
@@ -683,7 +692,7 @@ private:
 	bool responds(Callback &callback, const std::shared_ptr<rmw_request_id_t> &id, Request request,
 		      const std::shared_ptr<Response> &response)
 	{
-		Job job(*this, UNKNOWN, UNKNOWN);
+		Job job(*this, UNKNOWN, Taken{});
 
 		if (!job.runs())
 			return false;
@@ -767,7 +776,7 @@ private:
 	 * thread that is held up between the two makes the data look older, not younger. A stamp in the future, or of
 	 * 0, is unknown. What is unknown is counted in stamp_unknown.
 	 */
-	template <typename Message> gpuseg::Nanoseconds stamp(const Message &message) const noexcept
+	template <typename Message> Taken stamp(const Message &message) const noexcept
 	{
 		if constexpr (detail::HasStamp<Message>::value) {
 			const gpuseg::Nanoseconds now = gpuseg::now();
@@ -776,17 +785,18 @@ private:
 				static_cast<std::int64_t>(s.sec) * 1000000000 + static_cast<std::int64_t>(s.nanosec);
 
 			if (stamp_ns <= 0 || !has_real_time())
-				return UNKNOWN;
+				return {};
 			try {
 				const std::int64_t age_ns = clock_->now().nanoseconds() - stamp_ns;
 
 				if (age_ns >= 0 && age_ns < now.count())
-					return now - gpuseg::Nanoseconds(age_ns);
+					return {now - gpuseg::Nanoseconds(age_ns),
+						static_cast<std::uint64_t>(stamp_ns)};
 			} catch (const std::exception &) {
-				return UNKNOWN;
+				return {};
 			}
 		}
-		return UNKNOWN;
+		return {};
 	}
 
 	rclcpp::node_interfaces::NodeBaseInterface::SharedPtr base_;

@@ -69,7 +69,9 @@ TEST(should_make_every_message_a_job_with_the_stamp_of_its_header)
 		image.header.stamp = {0, 0}; /* not set */
 		subscription->receive(image);
 		CHECK(fake_daemon_wait(&d, 8, &r));
+		CHECK_EQ(fake_daemon_record(&d, 0).sample, (std::uint64_t)taken_ns);
 		CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, 0);
+		CHECK_EQ(fake_daemon_record(&d, 4).sample, 0);
 		auto words = group.subscribe<Word>("word", rclcpp::QoS(1), [](const Word &) {});
 		words->receive(Word());
 		CHECK(fake_daemon_wait(&d, 12, &r));
@@ -105,8 +107,9 @@ TEST(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_th
 
 /* What a test of the error paths needs: a daemon, a node, a client and a group with a subscription. */
 struct Rig {
-	explicit Rig(const gpuseg::TaskOptions &options, const gpuseg_ros2::GroupOptions &choices = {})
-		: daemon(start()), client(0, "t", daemon->dir), group(node, client, options, choices),
+	explicit Rig(const gpuseg::TaskOptions &options, const gpuseg_ros2::GroupOptions &choices = {},
+		     std::uint32_t flags = GPUSEG_CONNECT_FAIL_IF_LOST)
+		: daemon(start()), client(flags, "t", daemon->dir), group(node, client, options, choices),
 		  subscription(group.subscribe<Word>("word", rclcpp::QoS(1), [this](const Word &) {
 			  called++;
 			  if (during)
@@ -288,6 +291,23 @@ TEST(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_schedu
 		} while (rig.group.counters().without_grant != before);
 		CHECK(rig.records(4) == "RBEJ");
 		CHECK_EQ(rig.group.counters().jobs, rig.called);
+	}
+	fake_daemon_stop(Rig::stopped);
+}
+
+TEST(should_leave_a_lost_daemon_to_the_library_by_default)
+{
+	{
+		Rig rig(detector(), {}, 0);
+
+		rig.lose_daemon();
+		rig.deliver();
+		rig.deliver();
+		CHECK_EQ(rig.called, 2);
+		CHECK_EQ(rig.client.counters().unmanaged, 2);
+		CHECK_EQ(rig.group.counters().daemon_lost, 0);
+		CHECK_EQ(rig.group.counters().failed, 0);
+		CHECK_EQ(rig.lines(), 0);
 	}
 	fake_daemon_stop(Rig::stopped);
 }
@@ -1125,6 +1145,7 @@ static const check_case cases[] = {
 	CASE(should_count_a_job_that_proceeds_after_its_timeout),
 	CASE(should_skip_the_callback_of_a_refused_job_and_not_end_that_job),
 	CASE(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_scheduled_by_the_next_one),
+	CASE(should_leave_a_lost_daemon_to_the_library_by_default),
 	CASE(should_skip_callbacks_while_the_daemon_is_lost_if_that_was_chosen),
 	CASE(should_count_a_daemon_that_is_lost_in_a_callback_once),
 	CASE(should_run_callbacks_of_a_client_that_was_dropped_and_count_it_as_failed),
