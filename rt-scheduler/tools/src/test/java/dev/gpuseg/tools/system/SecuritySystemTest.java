@@ -480,7 +480,8 @@ class SecuritySystemTest {
             "pause");
         final String top = alice.await("open top", 20);
         assertTrue(top.startsWith("open top -" + EPERM + " ") && top.contains("limit priority of user " + ALICE
-            + " is 49") && top.contains("limits.d/*.conf"), top);
+            + " is 49") && top.contains("write `" + ALICE + " priority 50` into ")
+            && top.contains("limits.d/site.conf"), top);
         final String tooLong = alice.await("open long", 20);
         assertTrue(tooLong.startsWith("open long -" + EPERM + " ") && tooLong.contains("limit budget"), tooLong);
         assertEquals("open endless 0", alice.await("open endless", 20).strip());
