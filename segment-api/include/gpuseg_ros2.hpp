@@ -411,7 +411,7 @@ private:
 	 */
 	static constexpr std::int64_t SENT_WITHIN_NS = 10'000'000'000;
 
-	/* When the data of a job were taken, and which ones they are: the raw stamp, which every process reads alike. */
+	/* When the data of a job were taken, and which they are: the raw stamp, which every process reads alike. */
 	struct Taken {
 		gpuseg::Nanoseconds at = UNKNOWN;
 		std::uint64_t sample = 0; /* unknown */

@@ -112,6 +112,7 @@ static int try_to_connect(struct fake_daemon *d, gpuseg_client **client)
 {
 	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
 
+	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST;
 	attr.dir = d->shown[0] ? d->shown : d->dir;
 	attr.name = "test";
 	return gpuseg_connect(&attr, client);
