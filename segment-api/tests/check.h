@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 /* Limits in time; SIGALRM ends what exceeds them. Sanitizers, emulation and busy machines are slow. */
-#define CHECK_SECONDS 300      /* a program of CHECK_MAIN */
+#define CHECK_SECONDS 300      /* a case of CHECK_MAIN, and a test without cases */
 #define CHECK_CASE_SECONDS 150 /* a case of CHECK_MAIN_APART */
 
 enum { CHECK_PASSED = 0, CHECK_FAILED = 1, CHECK_SKIPPED = 77 };
@@ -107,12 +107,12 @@ static inline int check_wanted(int argc, char **argv, const char *name)
 
 static inline int check_main(int argc, char **argv, const struct check_case *cases, size_t count)
 {
-	alarm(CHECK_SECONDS);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < count; i++) {
 		if (!check_wanted(argc, argv, cases[i].name))
 			continue;
 		printf("  %s\n", cases[i].name);
+		alarm(CHECK_SECONDS);
 		cases[i].run();
 	}
 	return CHECK_PASSED;

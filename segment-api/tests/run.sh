@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run test programs (and scripts) and sum up: exit 0 = passed, 77 = skipped, else failed.
 #   run.sh LABEL COUNTS-FILE TEST...      appends "passed failed skipped" to COUNTS-FILE
-# Each test has a limit of 330 s, more than its own alarm; a time is printed from 5 s on. $RUNNER goes before compiled programs
-# (qemu-aarch64). Tests that mostly wait for programs which they start run beside the others, one after the other.
+# Each test has a limit of 900 s, each of its cases an alarm of its own; a time is printed from 5 s on. $RUNNER goes before
+# compiled programs (qemu-aarch64). Tests that mostly wait for programs which they start run beside the others, one after the other.
 # Any number of run.sh may work at the same time, also with one COUNTS-FILE: the lines of a test stay together.
 # A test that leaves something in $GPUSEG_TEST_BASE, a directory of its own in shared memory, fails.
 # One that fails is played once more; if it passes then, a line beginning with "again" says so, with what it said at first.
@@ -36,8 +36,8 @@ play() {
 	GPUSEG_TEST_BASE=$(mktemp -d "$shared/XXX") && chmod 711 "$GPUSEG_TEST_BASE" || exit 1
 	export GPUSEG_TEST_BASE
 	case $1 in
-	*.sh*|*.py*) timeout -k 5 330 $1 ;;
-	*) timeout -k 5 330 $RUNNER $1 ;;
+	*.sh*|*.py*) timeout -k 5 900 $1 ;;
+	*) timeout -k 5 900 $RUNNER $1 ;;
 	esac >"$work/$name.log" 2>&1
 	status=$?
 	# What a test that was ended leaves is removed by another process, which may not have run yet.
