@@ -226,8 +226,8 @@ GPUSEG_API GPUSEG_CHECKED int gpuseg_task_open(gpuseg_client *client, const stru
 
 /*
  * Unregister a task and free it, whatever the result. A segment that is begun ends first. No other thread may be using
- * the task. NULL is allowed. Returns 0, or why the daemon was not told: -ENOTCONN, -ETIMEDOUT, -EPROTO, or -EOWNERDEAD
- * (only then the task is not freed).
+ * the task. NULL is allowed. Returns 0, or why the daemon was not told: -ENOTCONN (with GPUSEG_CONNECT_FAIL_IF_LOST),
+ * -ETIMEDOUT, -EPROTO, or -EOWNERDEAD (only then the task is not freed).
  */
 GPUSEG_API int gpuseg_task_close(gpuseg_task *task);
 

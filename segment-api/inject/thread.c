@@ -43,7 +43,7 @@ static void connect_once(void)
 
 	snprintf(name, sizeof(name), "exec:%.58s", program_invocation_short_name);
 	attr.name = name;
-	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* calls.c has an answer of its own */
+	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* segments.c has an answer of its own */
 	result = gpuseg_connect(&attr, &client);
 	if (result < 0) {
 		say("%s; runs unmanaged", gpuseg_last_message(NULL));

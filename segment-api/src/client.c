@@ -74,17 +74,14 @@ static void free_former(struct gpuseg_client *client);
 /* Once for each loss. */
 static void say_lost(const struct gpuseg_client *client)
 {
-	const char *until = client->root->dir ? " until another one has started" : "";
-
 	if (client->root->fails_if_lost)
 		return; /* the marks say so */
 	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED) == LOST_DESCRIPTORS)
-		say("the program has closed descriptors of \"%s\", its connection to the daemon, which runs unmanaged "
-		    "until it has connected again",
-		    client->root->name);
+		say("the program has closed descriptors of its connection to the daemon; \"%s\" runs unmanaged%s",
+		    client->root->name, client->root->dir ? " until it has connected again" : "");
 	else
 		say("daemon %d is gone; \"%s\" runs unmanaged%s", client->session->daemon_pid, client->root->name,
-		    until);
+		    client->root->dir ? " until another one has started" : "");
 }
 
 static void *roll_main(void *arg)

@@ -723,7 +723,7 @@ int gpuseg_task_close(gpuseg_task *task)
 	pthread_mutex_lock(&client->request_mutex);
 	ret = task_close_locked(task);
 	pthread_mutex_unlock(&client->request_mutex);
-	return ret;
+	return client_goes_on(client, ret) ? 0 : ret;
 }
 
 int gpuseg_get_task_status(const gpuseg_task *task, struct gpuseg_task_status *out)

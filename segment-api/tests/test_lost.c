@@ -156,6 +156,7 @@ TEST(should_go_on_until_another_daemon_has_started)
 		late = open_task("late");
 		job(late);
 		CHECK_EQ(counters().unmanaged, unmanaged + 4);
+		CHECK_EQ(gpuseg_task_close(open_task("short")), 0);
 		CHECK_EQ(times_said("is gone"), i);
 		fake_daemon_follow(&d);
 		jobs_until_managed(camera);

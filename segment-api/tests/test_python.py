@@ -170,6 +170,7 @@ def should_go_on_while_the_daemon_is_lost():
             with gpuseg.segment(task):
                 task.hint(gpuseg.now_ns())
             task.complete()
+            gpuseg.Task(client, "late").close()
             assert client.counters()["unmanaged"] == before + 1
             daemon.grants("n")
             wait_until(lambda: client.managed)
@@ -185,7 +186,7 @@ def should_raise_while_the_daemon_is_lost_if_asked_to():
         task = gpuseg.Task(client, "t", priority=1)
         daemon.grants("k")
         wait_until(lambda: not client.managed)
-        for call in (task.release, task.begin, task.complete, lambda: gpuseg.Task(client, "late")):
+        for call in (task.release, task.begin, task.complete, lambda: gpuseg.Task(client, "late"), task.close):
             assert raises(gpuseg.Error, call).errno == errno.ENOTCONN
         daemon.grants("n")
 
