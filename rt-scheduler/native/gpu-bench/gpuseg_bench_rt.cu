@@ -342,8 +342,10 @@ int main(int argc, char **argv)
 	gpuseg_task *task = NULL;
 	struct gpuseg_cuda cuda;
 	if (segment) {
+		struct gpuseg_connect_attr connect_attr = GPUSEG_CONNECT_ATTR_INIT;
 		struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
-		if (gpuseg_connect(NULL, &client) < 0) {
+		connect_attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* what runs unmanaged is not to be measured */
+		if (gpuseg_connect(&connect_attr, &client) < 0) {
 			fprintf(stderr, "%s\n", gpuseg_last_message(NULL));
 			return 1;
 		}
