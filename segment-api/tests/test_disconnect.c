@@ -1,31 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_disconnect.c - gpuseg_disconnect() of a client whose daemon is replaced at that moment. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <sys/syscall.h>
 
 #include "../src/internal.h"
 #include "check.h"
 #include "fixture.h"
+#include "intercept.h"
 
 #define LIMIT_NS (20 * NS_PER_S)
 #define REST_NS (300 * NS_PER_MS) /* for what should not happen */
 #define TRIES 10
 
-static long (*libc_syscall)(long, ...);
 static struct fake_daemon d;
 static gpuseg_client *client;  /* whose daemon is replaced ... */
 static __thread bool replaces; /* ... by the thread that stops its roll thread */
 static bool had_successor;
-
-__attribute__((constructor)) static void find_syscall(void)
-{
-	libc_syscall = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
-}
 
 /* Until the roll thread has connected to another daemon, ended, and could be joined by that of the new connection. */
 static void replace_daemon(void)
@@ -43,21 +35,13 @@ static void replace_daemon(void)
 	CHECK(client->roll_thread_runs, "another thread has joined it");
 }
 
-/* Replaces the function of libc in this program: the library calls it for each futex. */
-long syscall(long number, ...)
+static long intercept(long number, const long a[6])
 {
-	long a[6];
-	va_list ap;
-
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
 	if (number == SYS_futex && replaces && (uintptr_t)a[0] == (uintptr_t)&client->roll_stop) {
 		replaces = false;
 		replace_daemon();
 	}
-	return libc_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	return to_libc(number, a);
 }
 
 TEST(should_join_a_thread_once_that_ends_with_a_successor)

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "check.h"
-#include "fixture.h"
+#include "fixture.hpp"
 
 using namespace std::chrono_literals;
 
@@ -35,9 +35,7 @@ TEST(should_throw_the_reason)
 
 TEST(should_throw_an_exception_of_its_own_when_admission_refuses)
 {
-	static fake_daemon d;
-
-	fake_daemon_start(&d);
+	Daemon d;
 	d.refuse_type = GPUSEG_MSG_TASK_OPEN;
 	d.refuse_status = -GPUSEG_ADMISSION_REFUSED;
 	try {
@@ -49,14 +47,11 @@ TEST(should_throw_an_exception_of_its_own_when_admission_refuses)
 		CHECK_CONTAINS(e.what(), "task \"camera\": not admitted");
 		CHECK_CONTAINS(e.what(), "admission refused");
 	}
-	fake_daemon_stop(&d);
 }
 
 TEST(should_end_segments_tasks_and_clients_by_scope)
 {
-	static fake_daemon d;
-
-	fake_daemon_start(&d);
+	Daemon d;
 	{
 		gpuseg::Client client(0, "t", d.dir), moved(std::move(client));
 		gpuseg::Task task(moved, camera());
@@ -102,7 +97,6 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 		}
 	}
 	CHECK_EQ(d.closes, 2);
-	fake_daemon_stop(&d);
 }
 
 static void await_managed(const gpuseg::Client &client, bool managed)
@@ -117,87 +111,72 @@ static void await_managed(const gpuseg::Client &client, bool managed)
 
 TEST(should_throw_nothing_while_the_daemon_is_lost)
 {
-	static fake_daemon d;
+	Daemon d;
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg::Task task(client, camera());
 
-	fake_daemon_start(&d);
-	{
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg::Task task(client, camera());
-
-		for (int i = 0; i < 2; i++) {
-			fake_daemon_kill(&d);
-			await_managed(client, false);
-			const auto before = client.counters().unmanaged;
-			task.release();
-			{
-				gpuseg::Segment segment(task);
-				CHECK_EQ(segment.end(), 0);
-			}
-			task.complete();
-			gpuseg::Task late(client, camera());
-			CHECK(late.try_begin());
-			CHECK_EQ(late.end(), 0);
-			CHECK_EQ(client.counters().unmanaged, before + 2);
-			fake_daemon_follow(&d);
-			await_managed(client, true);
-			for (auto n = before; client.counters().unmanaged != n;) { /* its own thread goes over */
-				n = client.counters().unmanaged;
-				gpuseg::Segment segment(task);
-			}
+	for (int i = 0; i < 2; i++) {
+		fake_daemon_kill(&d);
+		await_managed(client, false);
+		const auto before = client.counters().unmanaged;
+		task.release();
+		{
+			gpuseg::Segment segment(task);
+			CHECK_EQ(segment.end(), 0);
+		}
+		task.complete();
+		gpuseg::Task late(client, camera());
+		CHECK(late.try_begin());
+		CHECK_EQ(late.end(), 0);
+		CHECK_EQ(client.counters().unmanaged, before + 2);
+		fake_daemon_follow(&d);
+		await_managed(client, true);
+		for (auto n = before; client.counters().unmanaged != n;) { /* its own thread goes over */
+			n = client.counters().unmanaged;
+			gpuseg::Segment segment(task);
 		}
 	}
-	fake_daemon_stop(&d);
 }
 
 TEST(should_throw_while_the_daemon_is_lost_if_asked_to)
 {
-	static fake_daemon d;
+	Daemon d;
+	gpuseg::Client client(GPUSEG_CONNECT_FAIL_IF_LOST, "t", d.dir);
+	gpuseg::Task task(client, camera());
 
-	fake_daemon_start(&d);
-	{
-		gpuseg::Client client(GPUSEG_CONNECT_FAIL_IF_LOST, "t", d.dir);
-		gpuseg::Task task(client, camera());
-
-		fake_daemon_kill(&d);
-		await_managed(client, false);
-		try {
-			gpuseg::Segment segment(task);
-			CHECK(false);
-		} catch (const gpuseg::Error &e) {
-			CHECK_EQ(e.code().value(), ENOTCONN);
-		}
+	fake_daemon_kill(&d);
+	await_managed(client, false);
+	try {
+		gpuseg::Segment segment(task);
+		CHECK(false);
+	} catch (const gpuseg::Error &e) {
+		CHECK_EQ(e.code().value(), ENOTCONN);
 	}
-	fake_daemon_stop(&d);
 }
 
 TEST(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)
 {
-	static fake_daemon d;
+	Daemon d;
 	sched_param param = {};
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg::TaskOptions options = camera();
 
-	fake_daemon_start(&d);
-	{
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg::TaskOptions options = camera();
+	options.boost_priority = 40;
+	options.flags = GPUSEG_TASK_BOOST_IF_PERMITTED;
+	gpuseg::Task task(client, options);
+	bool permitted = client.counters().boost_failures == 0;
 
-		options.boost_priority = 40;
-		options.flags = GPUSEG_TASK_BOOST_IF_PERMITTED;
-		gpuseg::Task task(client, options);
-		bool permitted = client.counters().boost_failures == 0;
-
-		CHECK_EQ(d.last_open.flags, permitted ? 40 << GPUSEG_TASK_BOOST_SHIFT : 0);
-		try {
-			gpuseg::Segment segment(task);
-			CHECK_EQ(sched_getscheduler(0), permitted ? SCHED_FIFO : SCHED_OTHER);
-			CHECK_EQ(sched_getparam(0, &param), 0);
-			CHECK_EQ(param.sched_priority, permitted ? 40 : 0);
-			throw std::runtime_error("body");
-		} catch (const std::runtime_error &) {
-			CHECK_EQ(sched_getscheduler(0), SCHED_OTHER);
-		}
-		CHECK_EQ(client.counters().boosts, permitted ? 1 : 0);
+	CHECK_EQ(d.last_open.flags, permitted ? 40 << GPUSEG_TASK_BOOST_SHIFT : 0);
+	try {
+		gpuseg::Segment segment(task);
+		CHECK_EQ(sched_getscheduler(0), permitted ? SCHED_FIFO : SCHED_OTHER);
+		CHECK_EQ(sched_getparam(0, &param), 0);
+		CHECK_EQ(param.sched_priority, permitted ? 40 : 0);
+		throw std::runtime_error("body");
+	} catch (const std::runtime_error &) {
+		CHECK_EQ(sched_getscheduler(0), SCHED_OTHER);
 	}
-	fake_daemon_stop(&d);
+	CHECK_EQ(client.counters().boosts, permitted ? 1 : 0);
 }
 
 static const check_case cases[] = {CASE(should_throw_the_reason),

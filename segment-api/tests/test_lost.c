@@ -1,51 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_lost.c - a program whose daemon is lost goes on, and says so. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "../src/platform.h"
 #include "check.h"
 #include "fixture.h"
 #include "gpuseg.h"
+#include "intercept.h"
 
 #define PATIENCE_NS (30 * NS_PER_S)
 
-static long (*libc_syscall)(long, ...);
 static struct fake_daemon d;
 static gpuseg_client *client;
 
 static pthread_mutex_t said_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char said[4096];
 
-__attribute__((constructor)) static void find_syscall(void)
+/* The library says its lines by it. */
+static long intercept(long number, const long a[6])
 {
-	libc_syscall = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
-}
-
-/* Replaces the function of libc in this program: the library says its lines with it. */
-long syscall(long number, ...)
-{
-	long a[6];
-	va_list ap;
-
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
-	if (number == SYS_write && a[0] == STDERR_FILENO) {
-		pthread_mutex_lock(&said_mutex);
-		snprintf(said + strlen(said), sizeof(said) - strlen(said), "%.*s", (int)a[2],
-			 (const char *)(uintptr_t)a[1]);
-		pthread_mutex_unlock(&said_mutex);
-		return a[2];
-	}
-	return libc_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number != SYS_write || a[0] != STDERR_FILENO)
+		return to_libc(number, a);
+	pthread_mutex_lock(&said_mutex);
+	snprintf(said + strlen(said), sizeof(said) - strlen(said), "%.*s", (int)a[2], (const char *)(uintptr_t)a[1]);
+	pthread_mutex_unlock(&said_mutex);
+	return a[2];
 }
 
 /* How often the library has said it. */

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "check.h"
-#include "fixture.h"
+#include "fixture.hpp"
 
 using namespace std::chrono_literals;
 
@@ -38,78 +38,68 @@ static gpuseg::TaskOptions detector()
 
 TEST(should_make_every_message_a_job_with_the_stamp_of_its_header)
 {
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	int called = 0;
+	auto subscription =
+		group.subscribe<Image>("image", rclcpp::QoS(1), [&](std::shared_ptr<const Image>) { called++; });
+	Image image;
+	const std::int64_t taken_ns = node.get_clock()->now().nanoseconds() - 50000000;
+	gpuseg_record r;
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		int called = 0;
-		auto subscription = group.subscribe<Image>("image", rclcpp::QoS(1),
-							   [&](std::shared_ptr<const Image>) { called++; });
-		Image image;
-		const std::int64_t taken_ns = node.get_clock()->now().nanoseconds() - 50000000;
-		gpuseg_record r;
-
-		CHECK(subscription->group->type() == rclcpp::CallbackGroupType::MutuallyExclusive);
-		CHECK(subscription->topic == "image");
-		image.header.stamp = {(std::int32_t)(taken_ns / 1000000000), (std::uint32_t)(taken_ns % 1000000000)};
-		const std::int64_t before_ns = gpuseg_now_ns();
-		subscription->receive(image);
-		const std::int64_t after_ns = gpuseg_now_ns();
-		CHECK_EQ(called, 1);
-		CHECK(fake_daemon_wait(&d, 4, &r)); /* release, begin, end, job end */
-		CHECK_EQ(fake_daemon_record(&d, 1).kind, GPUSEG_RECORD_BEGIN);
-		CHECK_EQ(fake_daemon_record(&d, 2).kind, GPUSEG_RECORD_END);
-		/* as old as the message was when the callback began */
-		CHECK(fake_daemon_record(&d, 0).arg_ns > 0);
-		CHECK(fake_daemon_record(&d, 0).arg_ns <= after_ns - 50000000);
-		CHECK(fake_daemon_record(&d, 0).arg_ns >= before_ns - 50000000 - (after_ns - before_ns) - 1000000000);
-		image.header.stamp = {0, 0}; /* not set */
-		subscription->receive(image);
-		CHECK(fake_daemon_wait(&d, 8, &r));
-		CHECK_EQ(fake_daemon_record(&d, 0).sample, (std::uint64_t)taken_ns);
-		CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, 0);
-		CHECK_EQ(fake_daemon_record(&d, 4).sample, 0);
-		auto words = group.subscribe<Word>("word", rclcpp::QoS(1), [](const Word &) {});
-		words->receive(Word());
-		CHECK(fake_daemon_wait(&d, 12, &r));
-		CHECK_EQ(d.opens, 1); /* one task for the group */
-	}
-	fake_daemon_stop(&d);
+	CHECK(subscription->group->type() == rclcpp::CallbackGroupType::MutuallyExclusive);
+	CHECK(subscription->topic == "image");
+	image.header.stamp = {(std::int32_t)(taken_ns / 1000000000), (std::uint32_t)(taken_ns % 1000000000)};
+	const std::int64_t before_ns = gpuseg_now_ns();
+	subscription->receive(image);
+	const std::int64_t after_ns = gpuseg_now_ns();
+	CHECK_EQ(called, 1);
+	CHECK(fake_daemon_wait(&d, 4, &r)); /* release, begin, end, job end */
+	CHECK_EQ(fake_daemon_record(&d, 1).kind, GPUSEG_RECORD_BEGIN);
+	CHECK_EQ(fake_daemon_record(&d, 2).kind, GPUSEG_RECORD_END);
+	/* as old as the message was when the callback began */
+	CHECK(fake_daemon_record(&d, 0).arg_ns > 0);
+	CHECK(fake_daemon_record(&d, 0).arg_ns <= after_ns - 50000000);
+	CHECK(fake_daemon_record(&d, 0).arg_ns >= before_ns - 50000000 - (after_ns - before_ns) - 1000000000);
+	image.header.stamp = {0, 0}; /* not set */
+	subscription->receive(image);
+	CHECK(fake_daemon_wait(&d, 8, &r));
+	CHECK_EQ(fake_daemon_record(&d, 0).sample, (std::uint64_t)taken_ns);
+	CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, 0);
+	CHECK_EQ(fake_daemon_record(&d, 4).sample, 0);
+	auto words = group.subscribe<Word>("word", rclcpp::QoS(1), [](const Word &) {});
+	words->receive(Word());
+	CHECK(fake_daemon_wait(&d, 12, &r));
+	CHECK_EQ(d.opens, 1); /* one task for the group */
 }
 
 TEST(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_throws)
 {
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	auto timer = group.timer(33ms, [] { throw std::runtime_error("callback"); });
+	gpuseg_record r;
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		auto timer = group.timer(33ms, [] { throw std::runtime_error("callback"); });
-		gpuseg_record r;
-
-		CHECK_EQ(timer->period.count(), 33000000);
-		CHECK_EQ(d.last_open.period_ns, 33000000);
-		try {
-			timer->expire(gpuseg::now());
-			CHECK(false);
-		} catch (const std::runtime_error &) {
-			CHECK(fake_daemon_wait(&d, 4, &r));
-		}
-		CHECK_EQ(fake_daemon_record(&d, 2).kind, GPUSEG_RECORD_END);
+	CHECK_EQ(timer->period.count(), 33000000);
+	CHECK_EQ(d.last_open.period_ns, 33000000);
+	try {
+		timer->expire(gpuseg::now());
+		CHECK(false);
+	} catch (const std::runtime_error &) {
+		CHECK(fake_daemon_wait(&d, 4, &r));
 	}
-	fake_daemon_stop(&d);
+	CHECK_EQ(fake_daemon_record(&d, 2).kind, GPUSEG_RECORD_END);
 }
 
 /* What a test of the error paths needs: a daemon, a node, a client and a group with a subscription. */
 struct Rig {
 	explicit Rig(const gpuseg::TaskOptions &options, const gpuseg_ros2::GroupOptions &choices = {},
 		     std::uint32_t flags = GPUSEG_CONNECT_FAIL_IF_LOST)
-		: daemon(start()), client(flags, "t", daemon->dir), group(node, client, options, choices),
+		: client(flags, "t", daemon.dir), group(node, client, options, choices),
 		  subscription(group.subscribe<Word>("word", rclcpp::QoS(1), [this](const Word &) {
 			  called++;
 			  if (during)
@@ -117,25 +107,14 @@ struct Rig {
 		  }))
 	{
 	}
-	~Rig()
-	{
-		stopped = daemon;
-	}
-	static fake_daemon *start()
-	{
-		static fake_daemon d;
-
-		fake_daemon_start(&d);
-		return &d;
-	}
 	void deliver() const
 	{
 		subscription->receive(Word());
 	}
 	/* As the client notices it: begun segments apart, its calls return -ENOTCONN from now on. */
-	void lose_daemon() const
+	void lose_daemon()
 	{
-		fake_daemon_kill(daemon);
+		fake_daemon_kill(&daemon);
 		await(false);
 	}
 	void await(bool managed) const
@@ -152,13 +131,13 @@ struct Rig {
 		return node.get_logger().lines().size();
 	}
 	/* The kinds of all records, as a word: Release, Begin, End, Cancelled, Job end. */
-	std::string records(std::size_t count) const
+	std::string records(std::size_t count)
 	{
 		std::string kinds;
 
-		CHECK(fake_daemon_wait(daemon, count, nullptr));
-		for (std::size_t i = 0; i < fake_daemon_records(daemon); i++) {
-			const gpuseg_record r = fake_daemon_record(daemon, i);
+		CHECK(fake_daemon_wait(&daemon, count, nullptr));
+		for (std::size_t i = 0; i < fake_daemon_records(&daemon); i++) {
+			const gpuseg_record r = fake_daemon_record(&daemon, i);
 
 			kinds += r.kind == GPUSEG_RECORD_RELEASE	  ? 'R'
 				 : r.kind == GPUSEG_RECORD_BEGIN	  ? 'B'
@@ -169,8 +148,7 @@ struct Rig {
 		return kinds;
 	}
 
-	static fake_daemon *stopped; /* for the test to clean up, after the client */
-	fake_daemon *daemon;
+	Daemon daemon;
 	rclcpp::Node node{"n"};
 	gpuseg::Client client;
 	gpuseg_ros2::CallbackGroup group;
@@ -178,7 +156,6 @@ struct Rig {
 	std::function<void()> during;
 	rclcpp::Subscription<Word>::SharedPtr subscription;
 };
-fake_daemon *Rig::stopped;
 
 static gpuseg::TaskOptions impatient()
 {
@@ -190,197 +167,167 @@ static gpuseg::TaskOptions impatient()
 
 TEST(should_skip_a_callback_that_is_not_granted_in_time_and_count_its_job_as_not_ended)
 {
-	{
-		Rig rig(impatient());
+	Rig rig(impatient());
 
-		fake_daemon_grants(rig.daemon, FAKE_IGNORE, 0);
-		rig.deliver();
-		rig.deliver();
-		const gpuseg_ros2::Counters c = rig.group.counters();
-		CHECK_EQ(rig.called, 0);
-		CHECK(rig.records(6) == "RBCRBC");
-		CHECK_EQ(c.jobs, 2);
-		CHECK_EQ(c.skipped, 2);
-		CHECK_EQ(c.timed_out, 2);
-		CHECK_EQ(c.without_grant, 0);
-		CHECK_EQ(c.daemon_lost + c.refused + c.failed, 0);
-		CHECK_EQ(rig.lines(), 1); /* once in ten seconds */
-		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "task \"detector\"");
-		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the callback is skipped (1 so far)");
-	}
-	fake_daemon_stop(Rig::stopped);
+	fake_daemon_grants(&rig.daemon, FAKE_IGNORE, 0);
+	rig.deliver();
+	rig.deliver();
+	const gpuseg_ros2::Counters c = rig.group.counters();
+	CHECK_EQ(rig.called, 0);
+	CHECK(rig.records(6) == "RBCRBC");
+	CHECK_EQ(c.jobs, 2);
+	CHECK_EQ(c.skipped, 2);
+	CHECK_EQ(c.timed_out, 2);
+	CHECK_EQ(c.without_grant, 0);
+	CHECK_EQ(c.daemon_lost + c.refused + c.failed, 0);
+	CHECK_EQ(rig.lines(), 1); /* once in ten seconds */
+	CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "task \"detector\"");
+	CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the callback is skipped (1 so far)");
 }
 
 TEST(should_run_a_callback_without_a_grant_after_a_timeout_if_that_was_chosen)
 {
-	{
-		gpuseg_ros2::GroupOptions choices;
+	gpuseg_ros2::GroupOptions choices;
 
-		choices.timed_out = gpuseg_ros2::Callback::RUN;
-		choices.warn_every = 0s;
-		Rig rig(impatient(), choices);
+	choices.timed_out = gpuseg_ros2::Callback::RUN;
+	choices.warn_every = 0s;
+	Rig rig(impatient(), choices);
 
-		fake_daemon_grants(rig.daemon, FAKE_IGNORE, 0);
-		rig.deliver();
-		rig.deliver();
-		CHECK_EQ(rig.called, 2);
-		CHECK(rig.records(8) == "RBCJRBCJ"); /* nothing is left to end, but the job is done */
-		CHECK_EQ(rig.group.counters().without_grant, 2);
-		CHECK_EQ(rig.group.counters().skipped, 0);
-		CHECK_EQ(rig.lines(), 2);
-	}
-	fake_daemon_stop(Rig::stopped);
+	fake_daemon_grants(&rig.daemon, FAKE_IGNORE, 0);
+	rig.deliver();
+	rig.deliver();
+	CHECK_EQ(rig.called, 2);
+	CHECK(rig.records(8) == "RBCJRBCJ"); /* nothing is left to end, but the job is done */
+	CHECK_EQ(rig.group.counters().without_grant, 2);
+	CHECK_EQ(rig.group.counters().skipped, 0);
+	CHECK_EQ(rig.lines(), 2);
 }
 
 TEST(should_count_a_job_that_proceeds_after_its_timeout)
 {
-	{
-		gpuseg::TaskOptions options = impatient();
+	gpuseg::TaskOptions options = impatient();
 
-		options.on_timeout = GPUSEG_ON_TIMEOUT_PROCEED;
-		Rig rig(options);
+	options.on_timeout = GPUSEG_ON_TIMEOUT_PROCEED;
+	Rig rig(options);
 
-		fake_daemon_grants(rig.daemon, FAKE_IGNORE, 0);
-		rig.deliver();
-		CHECK_EQ(rig.called, 1);
-		CHECK(rig.records(4) == "RBEJ");
-		CHECK_EQ(rig.group.counters().timed_out, 1);
-		CHECK_EQ(rig.group.counters().without_grant, 1);
-		CHECK_EQ(rig.lines(), 1);
-	}
-	fake_daemon_stop(Rig::stopped);
+	fake_daemon_grants(&rig.daemon, FAKE_IGNORE, 0);
+	rig.deliver();
+	CHECK_EQ(rig.called, 1);
+	CHECK(rig.records(4) == "RBEJ");
+	CHECK_EQ(rig.group.counters().timed_out, 1);
+	CHECK_EQ(rig.group.counters().without_grant, 1);
+	CHECK_EQ(rig.lines(), 1);
 }
 
 TEST(should_skip_the_callback_of_a_refused_job_and_not_end_that_job)
 {
-	{
-		Rig rig(detector());
+	Rig rig(detector());
 
-		fake_daemon_grants(rig.daemon, FAKE_REFUSE, 0);
-		rig.deliver();
-		fake_daemon_grants(rig.daemon, FAKE_GRANT, 0);
-		rig.deliver();
-		CHECK_EQ(rig.called, 1);
-		CHECK(rig.records(6) == "RBRBEJ");
-		CHECK_EQ(rig.group.counters().refused, 1);
-		CHECK_EQ(rig.group.counters().skipped, 1);
-		CHECK_EQ(rig.group.counters().jobs, 2);
-	}
-	fake_daemon_stop(Rig::stopped);
+	fake_daemon_grants(&rig.daemon, FAKE_REFUSE, 0);
+	rig.deliver();
+	fake_daemon_grants(&rig.daemon, FAKE_GRANT, 0);
+	rig.deliver();
+	CHECK_EQ(rig.called, 1);
+	CHECK(rig.records(6) == "RBRBEJ");
+	CHECK_EQ(rig.group.counters().refused, 1);
+	CHECK_EQ(rig.group.counters().skipped, 1);
+	CHECK_EQ(rig.group.counters().jobs, 2);
 }
 
 TEST(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_scheduled_by_the_next_one)
 {
-	{
-		Rig rig(detector());
+	Rig rig(detector());
 
-		rig.lose_daemon();
+	rig.lose_daemon();
+	rig.deliver();
+	rig.deliver();
+	CHECK_EQ(rig.called, 2);
+	CHECK_EQ(rig.group.counters().daemon_lost, 2);
+	CHECK_EQ(rig.group.counters().without_grant, 2);
+	CHECK_EQ(rig.lines(), 1);
+	CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the callback runs without a grant");
+	fake_daemon_follow(&rig.daemon);
+	rig.await(true);
+	std::uint64_t before;
+	do { /* the client may be registering its tasks yet */
+		before = rig.group.counters().without_grant;
 		rig.deliver();
-		rig.deliver();
-		CHECK_EQ(rig.called, 2);
-		CHECK_EQ(rig.group.counters().daemon_lost, 2);
-		CHECK_EQ(rig.group.counters().without_grant, 2);
-		CHECK_EQ(rig.lines(), 1);
-		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the callback runs without a grant");
-		fake_daemon_follow(rig.daemon);
-		rig.await(true);
-		std::uint64_t before;
-		do { /* the client may be registering its tasks yet */
-			before = rig.group.counters().without_grant;
-			rig.deliver();
-		} while (rig.group.counters().without_grant != before);
-		CHECK(rig.records(4) == "RBEJ");
-		CHECK_EQ(rig.group.counters().jobs, rig.called);
-	}
-	fake_daemon_stop(Rig::stopped);
+	} while (rig.group.counters().without_grant != before);
+	CHECK(rig.records(4) == "RBEJ");
+	CHECK_EQ(rig.group.counters().jobs, rig.called);
 }
 
 TEST(should_leave_a_lost_daemon_to_the_library_by_default)
 {
-	{
-		Rig rig(detector(), {}, 0);
+	Rig rig(detector(), {}, 0);
 
-		rig.lose_daemon();
-		rig.deliver();
-		rig.deliver();
-		CHECK_EQ(rig.called, 2);
-		CHECK_EQ(rig.client.counters().unmanaged, 2);
-		CHECK_EQ(rig.group.counters().daemon_lost, 0);
-		CHECK_EQ(rig.group.counters().failed, 0);
-		CHECK_EQ(rig.lines(), 0);
-	}
-	fake_daemon_stop(Rig::stopped);
+	rig.lose_daemon();
+	rig.deliver();
+	rig.deliver();
+	CHECK_EQ(rig.called, 2);
+	CHECK_EQ(rig.client.counters().unmanaged, 2);
+	CHECK_EQ(rig.group.counters().daemon_lost, 0);
+	CHECK_EQ(rig.group.counters().failed, 0);
+	CHECK_EQ(rig.lines(), 0);
 }
 
 TEST(should_skip_callbacks_while_the_daemon_is_lost_if_that_was_chosen)
 {
-	{
-		gpuseg_ros2::GroupOptions choices;
+	gpuseg_ros2::GroupOptions choices;
 
-		choices.daemon_lost = gpuseg_ros2::Callback::SKIP;
-		Rig rig(detector(), choices);
+	choices.daemon_lost = gpuseg_ros2::Callback::SKIP;
+	Rig rig(detector(), choices);
 
-		rig.lose_daemon();
-		rig.deliver();
-		CHECK_EQ(rig.called, 0);
-		CHECK_EQ(rig.group.counters().skipped, 1);
-	}
-	fake_daemon_stop(Rig::stopped);
+	rig.lose_daemon();
+	rig.deliver();
+	CHECK_EQ(rig.called, 0);
+	CHECK_EQ(rig.group.counters().skipped, 1);
 }
 
 TEST(should_count_a_daemon_that_is_lost_in_a_callback_once)
 {
-	{
-		Rig rig(detector());
+	Rig rig(detector());
 
-		rig.during = [&] { rig.lose_daemon(); };
-		rig.deliver(); /* neither the end of the segment nor that of the job can be recorded */
-		CHECK_EQ(rig.called, 1);
-		CHECK_EQ(rig.group.counters().daemon_lost, 1);
-		CHECK_EQ(rig.group.counters().without_grant, 0);
-		CHECK_EQ(rig.lines(), 1);
-		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the end of its job is not recorded");
-	}
-	fake_daemon_stop(Rig::stopped);
+	rig.during = [&] { rig.lose_daemon(); };
+	rig.deliver(); /* neither the end of the segment nor that of the job can be recorded */
+	CHECK_EQ(rig.called, 1);
+	CHECK_EQ(rig.group.counters().daemon_lost, 1);
+	CHECK_EQ(rig.group.counters().without_grant, 0);
+	CHECK_EQ(rig.lines(), 1);
+	CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the end of its job is not recorded");
 }
 
 TEST(should_run_callbacks_of_a_client_that_was_dropped_and_count_it_as_failed)
 {
-	{
-		Rig rig(detector());
+	Rig rig(detector());
 
-		fake_daemon_poison(rig.daemon, GPUSEG_POISON_TICKET);
-		rig.deliver();
-		CHECK_EQ(rig.called, 1);
-		CHECK_EQ(rig.group.counters().failed, 1);
-		CHECK_EQ(rig.group.counters().without_grant, 1);
-	}
-	fake_daemon_stop(Rig::stopped);
+	fake_daemon_poison(&rig.daemon, GPUSEG_POISON_TICKET);
+	rig.deliver();
+	CHECK_EQ(rig.called, 1);
+	CHECK_EQ(rig.group.counters().failed, 1);
+	CHECK_EQ(rig.group.counters().without_grant, 1);
 }
 
 TEST(should_pass_the_exception_of_a_callback_on_unchanged_with_and_without_a_grant)
 {
-	{
-		Rig rig(detector());
-		int caught = 0;
+	Rig rig(detector());
+	int caught = 0;
 
-		rig.during = [] { throw std::out_of_range("of the callback"); };
-		for (int i = 0; i < 2; i++) {
-			try {
-				rig.deliver();
-			} catch (const std::out_of_range &e) {
-				CHECK_CONTAINS(e.what(), "of the callback");
-				caught++;
-			}
-			if (i == 0) {
-				CHECK(rig.records(4) == "RBEJ");
-				rig.lose_daemon();
-			}
+	rig.during = [] { throw std::out_of_range("of the callback"); };
+	for (int i = 0; i < 2; i++) {
+		try {
+			rig.deliver();
+		} catch (const std::out_of_range &e) {
+			CHECK_CONTAINS(e.what(), "of the callback");
+			caught++;
 		}
-		CHECK_EQ(caught, 2);
-		CHECK_EQ(rig.group.counters().daemon_lost, 1);
+		if (i == 0) {
+			CHECK(rig.records(4) == "RBEJ");
+			rig.lose_daemon();
+		}
 	}
-	fake_daemon_stop(Rig::stopped);
+	CHECK_EQ(caught, 2);
+	CHECK_EQ(rig.group.counters().daemon_lost, 1);
 }
 
 /* A usual component: it makes its group, a member, with itself. */
@@ -412,53 +359,42 @@ private:
 
 TEST(should_serve_components_and_lifecycle_nodes_that_own_their_groups_and_let_them_go)
 {
-	static fake_daemon d;
-
-	fake_daemon_start(&d);
+	Daemon d;
+	gpuseg::Client client(0, "container", d.dir);
+	int left = 0;
 	{
-		gpuseg::Client client(0, "container", d.dir);
-		int left = 0;
-		{
-			auto camera = std::make_shared<Component<rclcpp::Node>>("camera", client, left);
-			auto tracker =
-				std::make_shared<Component<rclcpp_lifecycle::LifecycleNode>>("tracker", client, left);
+		auto camera = std::make_shared<Component<rclcpp::Node>>("camera", client, left);
+		auto tracker = std::make_shared<Component<rclcpp_lifecycle::LifecycleNode>>("tracker", client, left);
 
-			CHECK_CONTAINS(d.last_open.name, "/tracker"); /* the node's name, if no other is given */
-			camera->words->receive(Word{2});
-			tracker->words->receive(Word{3});
-			camera->words->receive(Word{4});
-			CHECK_EQ(camera->sum, 6);
-			CHECK_EQ(tracker->sum, 3);
-		}
-		CHECK_EQ(left, 2); /* no group keeps its node */
-		CHECK(fake_daemon_wait(&d, 12, nullptr));
-		CHECK_EQ(d.opens, 2);
-		CHECK_EQ(d.closes, 2);
-		for (std::size_t i = 0; i < 12; i++) /* a task each */
-			CHECK_EQ(fake_daemon_record(&d, i).task_id, i / 4 == 1 ? 2 : 1);
+		CHECK_CONTAINS(d.last_open.name, "/tracker"); /* the node's name, if no other is given */
+		camera->words->receive(Word{2});
+		tracker->words->receive(Word{3});
+		camera->words->receive(Word{4});
+		CHECK_EQ(camera->sum, 6);
+		CHECK_EQ(tracker->sum, 3);
 	}
-	fake_daemon_stop(&d);
+	CHECK_EQ(left, 2); /* no group keeps its node */
+	CHECK(fake_daemon_wait(&d, 12, nullptr));
+	CHECK_EQ(d.opens, 2);
+	CHECK_EQ(d.closes, 2);
+	for (std::size_t i = 0; i < 12; i++) /* a task each */
+		CHECK_EQ(fake_daemon_record(&d, i).task_id, i / 4 == 1 ? 2 : 1);
 }
 
 TEST(should_make_a_group_anew_for_a_lifecycle_node_that_is_configured_again)
 {
-	static fake_daemon d;
+	Daemon d;
+	gpuseg::Client client(0, "t", d.dir);
+	rclcpp_lifecycle::LifecycleNode node("tracker");
 
-	fake_daemon_start(&d);
-	{
-		gpuseg::Client client(0, "t", d.dir);
-		rclcpp_lifecycle::LifecycleNode node("tracker");
+	for (unsigned int i = 1; i <= 2; i++) {
+		gpuseg_ros2::CallbackGroup group(node, client, detector());
+		auto timer = group.timer(50ms, [] {});
 
-		for (unsigned int i = 1; i <= 2; i++) {
-			gpuseg_ros2::CallbackGroup group(node, client, detector());
-			auto timer = group.timer(50ms, [] {});
-
-			timer->expire(gpuseg::now());
-			CHECK_EQ(d.opens, i);
-		}
-		CHECK(fake_daemon_wait(&d, 8, nullptr));
+		timer->expire(gpuseg::now());
+		CHECK_EQ(d.opens, i);
 	}
-	fake_daemon_stop(&d);
+	CHECK(fake_daemon_wait(&d, 8, nullptr));
 }
 
 static int calls;
@@ -491,57 +427,50 @@ TEST(should_take_messages_and_expiries_in_every_form_that_rclcpp_takes)
 {
 	using rclcpp::MessageInfo;
 	using namespace std::placeholders;
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	const rclcpp::QoS qos(1);
+	Functions f;
+	bool received = false;
+	const std::array<rclcpp::Subscription<Word>::SharedPtr, 14> subscriptions = {
+		group.subscribe<Word>("w", qos, [](const Word &) { calls++; }),
+		group.subscribe<Word>("w", qos, [](const Word &, const MessageInfo &) { calls++; }),
+		group.subscribe<Word>("w", qos, [](std::unique_ptr<Word> word) { calls += word->data; }),
+		group.subscribe<Word>("w", qos, [](std::unique_ptr<Word>, const MessageInfo &) { calls++; }),
+		group.subscribe<Word>("w", qos, [](std::shared_ptr<Word> word) { calls += word->data; }),
+		group.subscribe<Word>("w", qos, [](std::shared_ptr<Word>, const MessageInfo &) { calls++; }),
+		group.subscribe<Word>("w", qos, [](std::shared_ptr<const Word> word) { calls += word->data; }),
+		group.subscribe<Word>("w", qos, [](std::shared_ptr<const Word>, const MessageInfo &) { calls++; }),
+		group.subscribe<Word>("w", qos, [](const std::shared_ptr<const Word> &word) { calls += word->data; }),
+		group.subscribe<Word>("w", qos,
+				      [received](const Word &) mutable {
+					      calls += received ? 0 : 1;
+					      received = true;
+				      }),
+		group.subscribe<Word>("w", qos, on_word),
+		group.subscribe<Word>("w", qos, f),
+		group.subscribe<Word>("w", qos, std::bind(&Functions::plain, &f, _1)),
+		group.subscribe<Word>("w", qos, std::bind(&Functions::informed, &f, _1, _2)),
+	};
+	const std::array<rclcpp::TimerBase::SharedPtr, 3> timers = {
+		group.timer(50ms, [] { calls++; }),
+		group.timer(50ms, [](rclcpp::TimerBase &timer) { timer.cancel(); }),
+		group.timer(50ms, std::bind(&Functions::tick, &f, _1)),
+	};
+	const std::size_t jobs = subscriptions.size() + timers.size();
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		const rclcpp::QoS qos(1);
-		Functions f;
-		bool received = false;
-		const std::array<rclcpp::Subscription<Word>::SharedPtr, 14> subscriptions = {
-			group.subscribe<Word>("w", qos, [](const Word &) { calls++; }),
-			group.subscribe<Word>("w", qos, [](const Word &, const MessageInfo &) { calls++; }),
-			group.subscribe<Word>("w", qos, [](std::unique_ptr<Word> word) { calls += word->data; }),
-			group.subscribe<Word>("w", qos, [](std::unique_ptr<Word>, const MessageInfo &) { calls++; }),
-			group.subscribe<Word>("w", qos, [](std::shared_ptr<Word> word) { calls += word->data; }),
-			group.subscribe<Word>("w", qos, [](std::shared_ptr<Word>, const MessageInfo &) { calls++; }),
-			group.subscribe<Word>("w", qos, [](std::shared_ptr<const Word> word) { calls += word->data; }),
-			group.subscribe<Word>("w", qos,
-					      [](std::shared_ptr<const Word>, const MessageInfo &) { calls++; }),
-			group.subscribe<Word>("w", qos,
-					      [](const std::shared_ptr<const Word> &word) { calls += word->data; }),
-			group.subscribe<Word>("w", qos,
-					      [received](const Word &) mutable {
-						      calls += received ? 0 : 1;
-						      received = true;
-					      }),
-			group.subscribe<Word>("w", qos, on_word),
-			group.subscribe<Word>("w", qos, f),
-			group.subscribe<Word>("w", qos, std::bind(&Functions::plain, &f, _1)),
-			group.subscribe<Word>("w", qos, std::bind(&Functions::informed, &f, _1, _2)),
-		};
-		const std::array<rclcpp::TimerBase::SharedPtr, 3> timers = {
-			group.timer(50ms, [] { calls++; }),
-			group.timer(50ms, [](rclcpp::TimerBase &timer) { timer.cancel(); }),
-			group.timer(50ms, std::bind(&Functions::tick, &f, _1)),
-		};
-		const std::size_t jobs = subscriptions.size() + timers.size();
-
-		calls = 0;
-		for (const auto &s : subscriptions)
-			s->receive(Word{1}, rmw_message_info_t{0, true});
-		CHECK_EQ(calls, subscriptions.size());
-		for (const auto &t : timers)
-			t->expire(gpuseg::now());
-		CHECK_EQ(calls, subscriptions.size() + 2);
-		CHECK(timers[1]->canceled);
-		CHECK(fake_daemon_wait(&d, 4 * jobs, nullptr));
-		CHECK_EQ(group.counters().jobs, jobs);
-	}
-	fake_daemon_stop(&d);
+	calls = 0;
+	for (const auto &s : subscriptions)
+		s->receive(Word{1}, rmw_message_info_t{0, true});
+	CHECK_EQ(calls, subscriptions.size());
+	for (const auto &t : timers)
+		t->expire(gpuseg::now());
+	CHECK_EQ(calls, subscriptions.size() + 2);
+	CHECK(timers[1]->canceled);
+	CHECK(fake_daemon_wait(&d, 4 * jobs, nullptr));
+	CHECK_EQ(group.counters().jobs, jobs);
 }
 
 struct Picture { /* a type of the program, of images */
@@ -561,33 +490,26 @@ template <> struct rclcpp::TypeAdapter<Picture, Image> {
 TEST(should_take_both_types_of_an_adapted_message)
 {
 	using Adapted = rclcpp::TypeAdapter<Picture, Image>;
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	const rclcpp::QoS qos(1);
+	std::int32_t sum = 0;
+	const std::array<rclcpp::Subscription<Adapted>::SharedPtr, 4> subscriptions = {
+		group.subscribe<Adapted>("p", qos, [&](const Picture &p) { sum += p.sec; }),
+		group.subscribe<Adapted>(
+			"p", qos, [&](std::unique_ptr<Picture> p, const rclcpp::MessageInfo &) { sum += p->sec; }),
+		group.subscribe<Adapted>("p", qos, [&](const Image &i) { sum += i.header.stamp.sec; }),
+		group.subscribe<Adapted>("p", qos, [&](std::shared_ptr<const Image> i) { sum += i->header.stamp.sec; }),
+	};
+	Image image;
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		const rclcpp::QoS qos(1);
-		std::int32_t sum = 0;
-		const std::array<rclcpp::Subscription<Adapted>::SharedPtr, 4> subscriptions = {
-			group.subscribe<Adapted>("p", qos, [&](const Picture &p) { sum += p.sec; }),
-			group.subscribe<Adapted>(
-				"p", qos,
-				[&](std::unique_ptr<Picture> p, const rclcpp::MessageInfo &) { sum += p->sec; }),
-			group.subscribe<Adapted>("p", qos, [&](const Image &i) { sum += i.header.stamp.sec; }),
-			group.subscribe<Adapted>("p", qos,
-						 [&](std::shared_ptr<const Image> i) { sum += i->header.stamp.sec; }),
-		};
-		Image image;
-
-		image.header.stamp = {7, 0};
-		for (const auto &s : subscriptions)
-			s->receive(image);
-		CHECK_EQ(sum, 28);
-		CHECK(fake_daemon_wait(&d, 16, nullptr));
-	}
-	fake_daemon_stop(&d);
+	image.header.stamp = {7, 0};
+	for (const auto &s : subscriptions)
+		s->receive(image);
+	CHECK_EQ(sum, 28);
+	CHECK(fake_daemon_wait(&d, 16, nullptr));
 }
 
 struct Detect { /* a service */
@@ -603,52 +525,44 @@ TEST(should_make_every_request_a_job_and_not_respond_to_one_that_is_skipped)
 {
 	using Service = rclcpp::Service<Detect>;
 	using Id = std::shared_ptr<rmw_request_id_t>;
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	const std::array<Service::SharedPtr, 4> services = {
+		group.service<Detect>(
+			"s", [](std::shared_ptr<Detect::Request> request,
+				std::shared_ptr<Detect::Response> response) { response->found = request->image; }),
+		group.service<Detect>(
+			"s", [](Id, std::shared_ptr<Detect::Request> request,
+				std::shared_ptr<Detect::Response> response) { response->found = request->image; }),
+		group.service<Detect>("s", [](Id, std::shared_ptr<Detect::Request>) {}), /* responds later */
+		group.service<Detect>("s",
+				      [](Service::SharedPtr service, Id id, std::shared_ptr<Detect::Request> request) {
+					      Detect::Response response{request->image};
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		const std::array<Service::SharedPtr, 4> services = {
-			group.service<Detect>(
-				"s",
-				[](std::shared_ptr<Detect::Request> request,
-				   std::shared_ptr<Detect::Response> response) { response->found = request->image; }),
-			group.service<Detect>(
-				"s",
-				[](Id, std::shared_ptr<Detect::Request> request,
-				   std::shared_ptr<Detect::Response> response) { response->found = request->image; }),
-			group.service<Detect>("s", [](Id, std::shared_ptr<Detect::Request>) {}), /* responds later */
-			group.service<Detect>(
-				"s",
-				[](Service::SharedPtr service, Id id, std::shared_ptr<Detect::Request> request) {
-					Detect::Response response{request->image};
+					      service->send_response(*id, response);
+				      }),
+	};
+	const auto request = [&](const Service::SharedPtr &service, std::int64_t id) {
+		service->callback(service, std::make_shared<rmw_request_id_t>(rmw_request_id_t{id}),
+				  std::make_shared<Detect::Request>(Detect::Request{5}));
+	};
 
-					service->send_response(*id, response);
-				}),
-		};
-		const auto request = [&](const Service::SharedPtr &service, std::int64_t id) {
-			service->callback(service, std::make_shared<rmw_request_id_t>(rmw_request_id_t{id}),
-					  std::make_shared<Detect::Request>(Detect::Request{5}));
-		};
-
-		for (std::size_t i = 0; i < services.size(); i++) {
-			CHECK(services[i]->group == group.callback_group());
-			request(services[i], 40);
-			CHECK_EQ(services[i]->responses.size(), i == 2 ? 0 : 1);
-			CHECK(i == 2 || services[i]->responses[0].first == 40);
-			CHECK(i == 2 || services[i]->responses[0].second.found == 5);
-		}
-		CHECK(fake_daemon_wait(&d, 16, nullptr));
-		fake_daemon_grants(&d, FAKE_REFUSE, 0);
-		for (const auto &service : services)
-			request(service, 41);
-		for (std::size_t i = 0; i < services.size(); i++)
-			CHECK_EQ(services[i]->responses.size(), i == 2 ? 0 : 1);
-		CHECK_EQ(group.counters().skipped, 4);
+	for (std::size_t i = 0; i < services.size(); i++) {
+		CHECK(services[i]->group == group.callback_group());
+		request(services[i], 40);
+		CHECK_EQ(services[i]->responses.size(), i == 2 ? 0 : 1);
+		CHECK(i == 2 || services[i]->responses[0].first == 40);
+		CHECK(i == 2 || services[i]->responses[0].second.found == 5);
 	}
-	fake_daemon_stop(&d);
+	CHECK(fake_daemon_wait(&d, 16, nullptr));
+	fake_daemon_grants(&d, FAKE_REFUSE, 0);
+	for (const auto &service : services)
+		request(service, 41);
+	for (std::size_t i = 0; i < services.size(); i++)
+		CHECK_EQ(services[i]->responses.size(), i == 2 ? 0 : 1);
+	CHECK_EQ(group.counters().skipped, 4);
 }
 
 TEST(should_shorten_long_names_to_ones_that_differ_and_can_be_read)
@@ -687,103 +601,88 @@ static void check_between(std::int64_t at_ns, std::int64_t from_ns, std::int64_t
 
 TEST(should_release_the_job_of_a_timer_when_it_was_due)
 {
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	auto timer = group.timer(4s, [] {});
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		auto timer = group.timer(4s, [] {});
+	for (std::size_t i = 0; i < 4; i++) { /* in time, late, after the next expiry, and cancelled */
+		const gpuseg::Nanoseconds late[] = {0ns, 60ms, 5s, 60ms};
+		const std::int64_t before_ns = gpuseg_now_ns();
+		const std::int64_t due_ns = before_ns - late[i].count();
 
-		for (std::size_t i = 0; i < 4; i++) { /* in time, late, after the next expiry, and cancelled */
-			const gpuseg::Nanoseconds late[] = {0ns, 60ms, 5s, 60ms};
-			const std::int64_t before_ns = gpuseg_now_ns();
-			const std::int64_t due_ns = before_ns - late[i].count();
-
-			timer->canceled = i == 3;
-			timer->expire(gpuseg::Nanoseconds(due_ns));
-			const std::int64_t after_ns = gpuseg_now_ns();
-			CHECK(fake_daemon_wait(&d, 4 * i + 4, nullptr));
-			const std::int64_t release_ns = fake_daemon_record(&d, 4 * i).release_ns;
-			if (i == 3)
-				check_between(release_ns, before_ns, after_ns);
-			else
-				check_between(release_ns, due_ns - (after_ns - before_ns), due_ns);
-			CHECK_EQ(group.counters().release_unknown, i == 3 ? 1 : 0);
-		}
-		timer->fails = true;
-		timer->expire(gpuseg::now());
-		CHECK_EQ(group.counters().release_unknown, 2);
-		CHECK(fake_daemon_wait(&d, 20, nullptr));
+		timer->canceled = i == 3;
+		timer->expire(gpuseg::Nanoseconds(due_ns));
+		const std::int64_t after_ns = gpuseg_now_ns();
+		CHECK(fake_daemon_wait(&d, 4 * i + 4, nullptr));
+		const std::int64_t release_ns = fake_daemon_record(&d, 4 * i).release_ns;
+		if (i == 3)
+			check_between(release_ns, before_ns, after_ns);
+		else
+			check_between(release_ns, due_ns - (after_ns - before_ns), due_ns);
+		CHECK_EQ(group.counters().release_unknown, i == 3 ? 1 : 0);
 	}
-	fake_daemon_stop(&d);
+	timer->fails = true;
+	timer->expire(gpuseg::now());
+	CHECK_EQ(group.counters().release_unknown, 2);
+	CHECK(fake_daemon_wait(&d, 20, nullptr));
 }
 
 TEST(should_count_the_expiries_of_a_timer_that_no_callback_served)
 {
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	auto timer = group.timer(4s, [] {});
+	const gpuseg::Nanoseconds now = gpuseg::now();
+	const std::pair<gpuseg::Nanoseconds, std::uint64_t> expiries[] = {
+		{36s, 0}, {32s, 0}, {20s, 2}, {16s, 2}, {6s, 2} /* reset, between two expiries */, {2s, 2}};
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		auto timer = group.timer(4s, [] {});
-		const gpuseg::Nanoseconds now = gpuseg::now();
-		const std::pair<gpuseg::Nanoseconds, std::uint64_t> expiries[] = {
-			{36s, 0}, {32s, 0}, {20s, 2}, {16s, 2}, {6s, 2} /* reset, between two expiries */, {2s, 2}};
-
-		for (const auto &[ago, lost] : expiries) {
-			timer->expire(now - ago);
-			CHECK_EQ(group.counters().lost_expiries, lost);
-		}
-		CHECK_EQ(group.counters().jobs, 6);
+	for (const auto &[ago, lost] : expiries) {
+		timer->expire(now - ago);
+		CHECK_EQ(group.counters().lost_expiries, lost);
 	}
-	fake_daemon_stop(&d);
+	CHECK_EQ(group.counters().jobs, 6);
 }
 
 TEST(should_release_the_job_of_a_message_when_it_was_sent_if_that_is_known)
 {
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	auto words = group.subscribe<Word>("w", rclcpp::QoS(1), [](const Word &) {});
+	const std::int64_t day_from_ns = gpuseg_now_ns();
+	const std::int64_t day_ns = node.get_clock()->now().nanoseconds();
+	const std::int64_t day_to_ns = gpuseg_now_ns();
+	const rmw_message_info_t unknown[] = {{0, false},	  /* not set */
+					      {day_ns, true},	  /* garbage, within a process */
+					      {-5, false},	  /* garbage */
+					      {4711, false},	  /* garbage, or a clock that was never set */
+					      {INT64_MAX, false}, /* garbage */
+					      {day_ns + 3600000000000, false}, /* a clock that is ahead */
+					      {day_ns - 60000000000, false}};  /* kept for late subscribers */
+	std::size_t records = 4;
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		auto words = group.subscribe<Word>("w", rclcpp::QoS(1), [](const Word &) {});
-		const std::int64_t day_from_ns = gpuseg_now_ns();
-		const std::int64_t day_ns = node.get_clock()->now().nanoseconds();
-		const std::int64_t day_to_ns = gpuseg_now_ns();
-		const rmw_message_info_t unknown[] = {{0, false},	  /* not set */
-						      {day_ns, true},	  /* garbage, within a process */
-						      {-5, false},	  /* garbage */
-						      {4711, false},	  /* garbage, or a clock that was never set */
-						      {INT64_MAX, false}, /* garbage */
-						      {day_ns + 3600000000000, false}, /* a clock that is ahead */
-						      {day_ns - 60000000000, false}};  /* kept for late subscribers */
-		std::size_t records = 4;
+	const std::int64_t start_ns = gpuseg_now_ns();
+	words->receive(Word(), rmw_message_info_t{day_ns - 30000000, false});
+	const std::int64_t end_ns = gpuseg_now_ns();
+	CHECK(fake_daemon_wait(&d, records, nullptr));
+	check_between(fake_daemon_record(&d, 0).release_ns, day_from_ns - 31000000 - (end_ns - start_ns),
+		      day_to_ns - 29000000); /* the two clocks may differ in rate */
+	CHECK_EQ(group.counters().release_unknown, 0);
+	for (const rmw_message_info_t &info : unknown) {
+		const std::int64_t before_ns = gpuseg_now_ns();
 
-		const std::int64_t start_ns = gpuseg_now_ns();
-		words->receive(Word(), rmw_message_info_t{day_ns - 30000000, false});
-		const std::int64_t end_ns = gpuseg_now_ns();
+		words->receive(Word(), info);
+		const std::int64_t after_ns = gpuseg_now_ns();
+		records += 4;
 		CHECK(fake_daemon_wait(&d, records, nullptr));
-		check_between(fake_daemon_record(&d, 0).release_ns, day_from_ns - 31000000 - (end_ns - start_ns),
-			      day_to_ns - 29000000); /* the two clocks may differ in rate */
-		CHECK_EQ(group.counters().release_unknown, 0);
-		for (const rmw_message_info_t &info : unknown) {
-			const std::int64_t before_ns = gpuseg_now_ns();
-
-			words->receive(Word(), info);
-			const std::int64_t after_ns = gpuseg_now_ns();
-			records += 4;
-			CHECK(fake_daemon_wait(&d, records, nullptr));
-			check_between(fake_daemon_record(&d, records - 4).release_ns, before_ns, after_ns);
-		}
-		CHECK_EQ(group.counters().release_unknown, std::size(unknown));
+		check_between(fake_daemon_record(&d, records - 4).release_ns, before_ns, after_ns);
 	}
-	fake_daemon_stop(&d);
+	CHECK_EQ(group.counters().release_unknown, std::size(unknown));
 }
 
 static Image image_of(std::int64_t stamp_ns)
@@ -796,71 +695,61 @@ static Image image_of(std::int64_t stamp_ns)
 
 TEST(should_not_make_data_look_younger_when_the_thread_is_held_up_between_two_clocks)
 {
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	auto images = group.subscribe<Image>("i", rclcpp::QoS(1), [](const Image &) {});
+	const Image image = image_of(node.get_clock()->now().nanoseconds());
+	const std::int64_t taken_ns = gpuseg_now_ns();
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		auto images = group.subscribe<Image>("i", rclcpp::QoS(1), [](const Image &) {});
-		const Image image = image_of(node.get_clock()->now().nanoseconds());
-		const std::int64_t taken_ns = gpuseg_now_ns();
-
-		node.get_clock()->before_now = [] { usleep(30000); };
-		images->receive(image);
-		CHECK(fake_daemon_wait(&d, 4, nullptr));
-		check_between(fake_daemon_record(&d, 0).arg_ns, 1, taken_ns - 29000000);
-	}
-	fake_daemon_stop(&d);
+	node.get_clock()->before_now = [] { usleep(30000); };
+	images->receive(image);
+	CHECK(fake_daemon_wait(&d, 4, nullptr));
+	check_between(fake_daemon_record(&d, 0).arg_ns, 1, taken_ns - 29000000);
 }
 
 TEST(should_give_no_stamp_in_simulated_time_or_by_a_clock_that_jumped_or_fails)
 {
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	gpuseg_ros2::CallbackGroup group(node, client, detector());
+	auto images = group.subscribe<Image>("i", rclcpp::QoS(1), [](const Image &) {});
+	auto timer = group.timer(50ms, [] {});
+	const rclcpp::Clock::SharedPtr clock = node.get_clock();
+	std::size_t records = 0;
+	std::uint64_t unknown = 0;
+	const auto stamped = [&](bool expected) {
+		unknown += expected ? 0 : 1;
+		records += 4;
+		CHECK(fake_daemon_wait(&d, records, nullptr));
+		CHECK_EQ(fake_daemon_record(&d, records - 4).arg_ns != 0, expected);
+		CHECK_EQ(group.counters().stamp_unknown, unknown);
+	};
+	const Image image = image_of(clock->now().nanoseconds());
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		gpuseg_ros2::CallbackGroup group(node, client, detector());
-		auto images = group.subscribe<Image>("i", rclcpp::QoS(1), [](const Image &) {});
-		auto timer = group.timer(50ms, [] {});
-		const rclcpp::Clock::SharedPtr clock = node.get_clock();
-		std::size_t records = 0;
-		std::uint64_t unknown = 0;
-		const auto stamped = [&](bool expected) {
-			unknown += expected ? 0 : 1;
-			records += 4;
-			CHECK(fake_daemon_wait(&d, records, nullptr));
-			CHECK_EQ(fake_daemon_record(&d, records - 4).arg_ns != 0, expected);
-			CHECK_EQ(group.counters().stamp_unknown, unknown);
-		};
-		const Image image = image_of(clock->now().nanoseconds());
-
-		images->receive(image);
-		stamped(true);
-		timer->expire(gpuseg::now());
-		stamped(true);
-		CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, fake_daemon_record(&d, 4).release_ns);
-		clock->simulated = true;
-		images->receive(image);
-		stamped(false);
-		timer->expire(gpuseg::now());
-		stamped(false);
-		clock->simulated = false;
-		clock->jumped_ns = -3600000000000; /* the message is of the future */
-		images->receive(image);
-		stamped(false);
-		clock->jumped_ns = 1000000000000000000; /* the message is older than the machine */
-		images->receive(image);
-		stamped(false);
-		clock->jumped_ns = 0;
-		clock->fails = true;
-		images->receive(image);
-		stamped(false);
-	}
-	fake_daemon_stop(&d);
+	images->receive(image);
+	stamped(true);
+	timer->expire(gpuseg::now());
+	stamped(true);
+	CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, fake_daemon_record(&d, 4).release_ns);
+	clock->simulated = true;
+	images->receive(image);
+	stamped(false);
+	timer->expire(gpuseg::now());
+	stamped(false);
+	clock->simulated = false;
+	clock->jumped_ns = -3600000000000; /* the message is of the future */
+	images->receive(image);
+	stamped(false);
+	clock->jumped_ns = 1000000000000000000; /* the message is older than the machine */
+	images->receive(image);
+	stamped(false);
+	clock->jumped_ns = 0;
+	clock->fails = true;
+	images->receive(image);
+	stamped(false);
 }
 
 static gpuseg_ros2::GroupOptions marked()
@@ -873,127 +762,112 @@ static gpuseg_ros2::GroupOptions marked()
 
 TEST(should_begin_and_end_the_segments_that_a_callback_marks)
 {
-	{
-		Rig rig(detector(), marked());
+	Rig rig(detector(), marked());
 
-		rig.during = [&] {
-			CHECK(rig.records(1) == "R");
-			GPUSEG_SEGMENT(rig.group)
-			{
-				GPUSEG_SEGMENT(rig.group) /* within another, it is part of that */
-				CHECK(rig.records(2) == "RB");
-				CHECK(rig.records(2) == "RB");
-			}
-			CHECK(rig.records(3) == "RBE");
-			GPUSEG_SEGMENT(rig.group)
-			CHECK(rig.records(4) == "RBEB");
-		};
-		rig.deliver();
-		CHECK(rig.records(6) == "RBEBEJ");
-		rig.during = [&] {
-			GPUSEG_SEGMENT(rig.group)
-			throw std::out_of_range("of the callback");
-		};
-		try {
-			rig.deliver();
-			CHECK(false);
-		} catch (const std::out_of_range &) {
-			CHECK(rig.records(10) == "RBEBEJRBEJ");
+	rig.during = [&] {
+		CHECK(rig.records(1) == "R");
+		GPUSEG_SEGMENT(rig.group)
+		{
+			GPUSEG_SEGMENT(rig.group) /* within another, it is part of that */
+			CHECK(rig.records(2) == "RB");
+			CHECK(rig.records(2) == "RB");
 		}
-		rig.during = nullptr;
+		CHECK(rig.records(3) == "RBE");
+		GPUSEG_SEGMENT(rig.group)
+		CHECK(rig.records(4) == "RBEB");
+	};
+	rig.deliver();
+	CHECK(rig.records(6) == "RBEBEJ");
+	rig.during = [&] {
+		GPUSEG_SEGMENT(rig.group)
+		throw std::out_of_range("of the callback");
+	};
+	try {
 		rig.deliver();
-		CHECK(rig.records(12) == "RBEBEJRBEJRJ"); /* a job without a segment */
+		CHECK(false);
+	} catch (const std::out_of_range &) {
+		CHECK(rig.records(10) == "RBEBEJRBEJ");
 	}
-	fake_daemon_stop(Rig::stopped);
+	rig.during = nullptr;
+	rig.deliver();
+	CHECK(rig.records(12) == "RBEBEJRBEJRJ"); /* a job without a segment */
 }
 
 TEST(should_take_a_mark_in_a_callback_that_is_a_segment_as_part_of_it)
 {
-	{
-		Rig rig(detector());
-		bool ran = false;
+	Rig rig(detector());
+	bool ran = false;
 
-		rig.during = [&] {
-			GPUSEG_SEGMENT(rig.group)
-			ran = true;
-			CHECK(rig.records(2) == "RB");
-		};
-		rig.deliver();
-		CHECK(ran);
-		CHECK(rig.records(4) == "RBEJ");
-	}
-	fake_daemon_stop(Rig::stopped);
+	rig.during = [&] {
+		GPUSEG_SEGMENT(rig.group)
+		ran = true;
+		CHECK(rig.records(2) == "RB");
+	};
+	rig.deliver();
+	CHECK(ran);
+	CHECK(rig.records(4) == "RBEJ");
 }
 
 TEST(should_skip_marked_segments_and_give_up_their_job_once)
 {
-	{
-		Rig rig(detector(), marked());
-		int ran = 0, otherwise = 0;
+	Rig rig(detector(), marked());
+	int ran = 0, otherwise = 0;
 
-		rig.during = [&] {
-			for (int i = 0; i < 2; i++) {
-				GPUSEG_SEGMENT(rig.group)
-				ran++;
-				else otherwise++;
-			}
-		};
-		fake_daemon_grants(rig.daemon, FAKE_REFUSE, 0);
-		rig.deliver();
-		CHECK_EQ(rig.called, 1);
-		CHECK_EQ(ran, 0);
-		CHECK_EQ(otherwise, 2);
-		CHECK_EQ(rig.group.counters().skipped, 1);
-		CHECK_EQ(rig.group.counters().refused, 1); /* jobs are counted */
-		fake_daemon_grants(rig.daemon, FAKE_GRANT, 0);
-		rig.deliver();
-		CHECK_EQ(ran, 2);
-		CHECK(rig.records(9) == "RBBRBEBEJ"); /* the first job is not ended */
-	}
-	fake_daemon_stop(Rig::stopped);
+	rig.during = [&] {
+		for (int i = 0; i < 2; i++) {
+			GPUSEG_SEGMENT(rig.group)
+			ran++;
+			else otherwise++;
+		}
+	};
+	fake_daemon_grants(&rig.daemon, FAKE_REFUSE, 0);
+	rig.deliver();
+	CHECK_EQ(rig.called, 1);
+	CHECK_EQ(ran, 0);
+	CHECK_EQ(otherwise, 2);
+	CHECK_EQ(rig.group.counters().skipped, 1);
+	CHECK_EQ(rig.group.counters().refused, 1); /* jobs are counted */
+	fake_daemon_grants(&rig.daemon, FAKE_GRANT, 0);
+	rig.deliver();
+	CHECK_EQ(ran, 2);
+	CHECK(rig.records(9) == "RBBRBEBEJ"); /* the first job is not ended */
 }
 
 TEST(should_run_marked_segments_without_a_grant_while_the_daemon_is_lost)
 {
-	{
-		Rig rig(detector(), marked());
-		int ran = 0;
+	Rig rig(detector(), marked());
+	int ran = 0;
 
-		rig.during = [&] {
-			GPUSEG_SEGMENT(rig.group)
-			ran++;
-			GPUSEG_SEGMENT(rig.group)
-			ran++;
-		};
-		rig.lose_daemon();
-		rig.deliver();
-		CHECK_EQ(ran, 2);
-		CHECK_EQ(rig.group.counters().daemon_lost, 1);
-		CHECK_EQ(rig.group.counters().without_grant, 1);
-		CHECK_EQ(rig.group.counters().skipped, 0);
-	}
-	fake_daemon_stop(Rig::stopped);
+	rig.during = [&] {
+		GPUSEG_SEGMENT(rig.group)
+		ran++;
+		GPUSEG_SEGMENT(rig.group)
+		ran++;
+	};
+	rig.lose_daemon();
+	rig.deliver();
+	CHECK_EQ(ran, 2);
+	CHECK_EQ(rig.group.counters().daemon_lost, 1);
+	CHECK_EQ(rig.group.counters().without_grant, 1);
+	CHECK_EQ(rig.group.counters().skipped, 0);
 }
 
 TEST(should_not_touch_the_task_for_a_segment_that_is_in_no_callback_of_this_thread)
 {
-	{
-		Rig rig(detector(), marked());
-		int ran = 0;
-		const auto segment = [&] {
-			GPUSEG_SEGMENT(rig.group)
-			ran++;
-		};
+	Rig rig(detector(), marked());
+	int ran = 0;
+	const auto segment = [&] {
+		GPUSEG_SEGMENT(rig.group)
+		ran++;
+	};
 
-		segment();
-		rig.during = [&] { std::thread(segment).join(); };
-		rig.deliver();
-		CHECK_EQ(ran, 2);
-		CHECK(rig.records(2) == "RJ");
-		CHECK_EQ(rig.group.counters().failed, 2);
-		CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "GPUSEG_SEGMENT is not in a callback");
-	}
-	fake_daemon_stop(Rig::stopped);
+	segment();
+	rig.during = [&] { std::thread(segment).join(); };
+	rig.deliver();
+	CHECK_EQ(ran, 2);
+	CHECK(rig.records(2) == "RJ");
+	CHECK_EQ(rig.group.counters().failed, 2);
+	CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "GPUSEG_SEGMENT is not in a callback");
 }
 
 static rclcpp::ParameterValue text(const std::string &value)
@@ -1003,47 +877,42 @@ static rclcpp::ParameterValue text(const std::string &value)
 
 TEST(should_take_options_from_read_only_parameters_of_the_node)
 {
-	static fake_daemon d;
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	auto &parameters = *node.get_node_parameters_interface();
+	gpuseg::TaskOptions options = detector();
 
-	fake_daemon_start(&d);
-	{
-		rclcpp::Node node("n");
-		gpuseg::Client client(0, "t", d.dir);
-		auto &parameters = *node.get_node_parameters_interface();
-		gpuseg::TaskOptions options = detector();
+	options.budget = 1500us;
+	parameters.overrides.emplace("gpuseg.priority", rclcpp::ParameterValue(std::int64_t{42}));
+	parameters.overrides.emplace("gpuseg.period", text("33.5ms"));
+	for (int i = 0; i < 2; i++) { /* a lifecycle node that is configured twice */
+		gpuseg_ros2::CallbackGroup group(node, client, options);
+		auto timer = group.timer(50ms, [] {});
 
-		options.budget = 1500us;
-		parameters.overrides.emplace("gpuseg.priority", rclcpp::ParameterValue(std::int64_t{42}));
-		parameters.overrides.emplace("gpuseg.period", text("33.5ms"));
-		for (int i = 0; i < 2; i++) { /* a lifecycle node that is configured twice */
-			gpuseg_ros2::CallbackGroup group(node, client, options);
-			auto timer = group.timer(50ms, [] {});
-
-			CHECK_EQ(d.last_open.priority, 42);
-			CHECK_EQ(d.last_open.period_ns, 33500000);
-			CHECK_EQ(d.last_open.budget_ns, 1500000);
-		}
-		CHECK_EQ(parameters.declared.size(), 3);
-		CHECK(parameters.declared.at("gpuseg.budget").first == text("1500us"));
-		for (const auto &[name, parameter] : parameters.declared)
-			CHECK(parameter.second.read_only, "%s", name.c_str());
-		gpuseg_ros2::GroupOptions other;
-
-		other.parameters = "gpuseg.second";
-		options.name = "second";
-		options.priority = 17;
-		gpuseg_ros2::CallbackGroup second(node, client, options, other);
-		auto timer = second.timer(50ms, [] {});
-
-		CHECK_EQ(d.last_open.priority, 17);
-		CHECK_EQ(d.last_open.period_ns, 50000000);
-		CHECK_EQ(parameters.declared.size(), 6);
-		other.parameters = "";
-		options.name = "third";
-		gpuseg_ros2::CallbackGroup third(node, client, options, other);
-		CHECK_EQ(parameters.declared.size(), 6);
+		CHECK_EQ(d.last_open.priority, 42);
+		CHECK_EQ(d.last_open.period_ns, 33500000);
+		CHECK_EQ(d.last_open.budget_ns, 1500000);
 	}
-	fake_daemon_stop(&d);
+	CHECK_EQ(parameters.declared.size(), 3);
+	CHECK(parameters.declared.at("gpuseg.budget").first == text("1500us"));
+	for (const auto &[name, parameter] : parameters.declared)
+		CHECK(parameter.second.read_only, "%s", name.c_str());
+	gpuseg_ros2::GroupOptions other;
+
+	other.parameters = "gpuseg.second";
+	options.name = "second";
+	options.priority = 17;
+	gpuseg_ros2::CallbackGroup second(node, client, options, other);
+	auto timer = second.timer(50ms, [] {});
+
+	CHECK_EQ(d.last_open.priority, 17);
+	CHECK_EQ(d.last_open.period_ns, 50000000);
+	CHECK_EQ(parameters.declared.size(), 6);
+	other.parameters = "";
+	options.name = "third";
+	gpuseg_ros2::CallbackGroup third(node, client, options, other);
+	CHECK_EQ(parameters.declared.size(), 6);
 }
 
 static std::string refusal(rclcpp::Node &node, gpuseg::Client &client, const gpuseg::TaskOptions &options)
@@ -1058,47 +927,41 @@ static std::string refusal(rclcpp::Node &node, gpuseg::Client &client, const gpu
 
 TEST(should_refuse_parameters_in_one_line_with_name_value_and_remedy)
 {
-	static fake_daemon d;
+	Daemon d;
+	gpuseg::Client client(0, "t", d.dir);
+	const struct {
+		const char *name;
+		rclcpp::ParameterValue value;
+		const char *line;
+	} wrong[] = {
+		{"gpuseg.priority", rclcpp::ParameterValue(std::int64_t{100}),
+		 "parameter gpuseg.priority of node /n is 100; give 1 to 99, 99 is highest, or 0 for best "
+		 "effort"},
+		{"gpuseg.priority", rclcpp::ParameterValue(std::int64_t{-1}), "is -1; give 1 to 99"},
+		{"gpuseg.priority", text("high"), "is high; give 1 to 99"},
+		{"gpuseg.period", rclcpp::ParameterValue(std::int64_t{33}),
+		 "parameter gpuseg.period of node /n is 33; give a time with its unit, such as 250us, 33ms or "
+		 "1.5s"},
+		{"gpuseg.budget", text("5"), "parameter gpuseg.budget of node /n is 5; give a time"},
+	};
 
-	fake_daemon_start(&d);
-	{
-		gpuseg::Client client(0, "t", d.dir);
-		const struct {
-			const char *name;
-			rclcpp::ParameterValue value;
-			const char *line;
-		} wrong[] = {
-			{"gpuseg.priority", rclcpp::ParameterValue(std::int64_t{100}),
-			 "parameter gpuseg.priority of node /n is 100; give 1 to 99, 99 is highest, or 0 for best "
-			 "effort"},
-			{"gpuseg.priority", rclcpp::ParameterValue(std::int64_t{-1}), "is -1; give 1 to 99"},
-			{"gpuseg.priority", text("high"), "is high; give 1 to 99"},
-			{"gpuseg.period", rclcpp::ParameterValue(std::int64_t{33}),
-			 "parameter gpuseg.period of node /n is 33; give a time with its unit, such as 250us, 33ms or "
-			 "1.5s"},
-			{"gpuseg.budget", text("5"), "parameter gpuseg.budget of node /n is 5; give a time"},
-		};
+	for (const auto &w : wrong) {
+		rclcpp::Node node("n");
 
-		for (const auto &w : wrong) {
-			rclcpp::Node node("n");
-
-			node.get_node_parameters_interface()->overrides.emplace(w.name, w.value);
-			const std::string line = refusal(node, client, detector());
-			CHECK_CONTAINS(line.c_str(), w.line);
-		}
-		rclcpp::Node node("n"); /* two groups with one prefix */
-		gpuseg_ros2::CallbackGroup first(node, client, detector());
-		gpuseg::TaskOptions other = detector();
-
-		other.priority = 17;
-		const std::string line = refusal(node, client, other);
-		CHECK_CONTAINS(
-			line.c_str(),
-			"parameter gpuseg.priority of node /n is 70; but this group has 17; give each group of a node "
-			"its own GroupOptions::parameters");
-		CHECK(refusal(node, client, detector()) == "none");
+		node.get_node_parameters_interface()->overrides.emplace(w.name, w.value);
+		const std::string line = refusal(node, client, detector());
+		CHECK_CONTAINS(line.c_str(), w.line);
 	}
-	fake_daemon_stop(&d);
+	rclcpp::Node node("n"); /* two groups with one prefix */
+	gpuseg_ros2::CallbackGroup first(node, client, detector());
+	gpuseg::TaskOptions other = detector();
+
+	other.priority = 17;
+	const std::string line = refusal(node, client, other);
+	CHECK_CONTAINS(line.c_str(),
+		       "parameter gpuseg.priority of node /n is 70; but this group has 17; give each group of a node "
+		       "its own GroupOptions::parameters");
+	CHECK(refusal(node, client, detector()) == "none");
 }
 
 TEST(should_read_and_write_durations_as_every_other_part_does)

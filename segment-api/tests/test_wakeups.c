@@ -6,19 +6,17 @@
  * Every sleep is stretched to 20 s, where the library or the daemon would look again after some milliseconds. So a lost
  * wake-up is a sleep that runs out, however slow the machine is. See ADR 30 in rt-scheduler/docs/adr.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <sys/syscall.h>
 
 #include "../src/internal.h"
 #include "check.h"
 #include "fixture.h"
 #include "gpuseg.h"
+#include "intercept.h"
 
 #define STRETCHED_NS (20 * NS_PER_S)
 #define ROUNDS 100000
@@ -30,26 +28,14 @@
 
 static __thread bool stretched;	      /* the calling thread's waits for a futex */
 static __thread unsigned int ran_out; /* of these, without a wake-up */
-static long (*libc_syscall)(long, ...);
 
-__attribute__((constructor)) static void find_syscall(void)
-{
-	libc_syscall = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
-}
-
-/* Replaces the function of libc in this program: the library calls it for each futex. */
-long syscall(long number, ...)
+static long intercept(long number, const long a[6])
 {
 	struct timespec until;
-	long a[6], result;
-	va_list ap;
+	long result;
 
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
 	if (number != SYS_futex || !stretched || a[1] != FUTEX_WAIT_BITSET)
-		return libc_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+		return to_libc(number, a);
 	until = timespec_of(now_ns() + STRETCHED_NS);
 	result = libc_syscall(number, a[0], a[1], a[2], &until, a[4], a[5]);
 	if (result < 0 && errno == ETIMEDOUT)

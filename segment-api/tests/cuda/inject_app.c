@@ -1092,8 +1092,8 @@ static void disconnect_and_check(void)
 }
 
 /*
- * The same with marks, without exec. NUMBER % 100: enum closing; from 1000 on it goes on meanwhile. Disconnects when it is
- * managed again.
+ * The same with marks, without exec. NUMBER % 100: enum closing; from 1000 on it goes on meanwhile. Disconnects when it
+ * is managed again.
  */
 static void closes_by_hand(void)
 {

@@ -65,7 +65,7 @@ class TraceCommandTest {
             for (final JsonNode finding : JSON.readTree(checked.out()).path("findings")) {
                 final String kind = finding.path("kind").asText();
                 assertTrue(kind.matches("inversion|wcet|deadline|bound"), finding::toString);
-                // disabled too late, or a window that stood still in a job that had not ended with the recording
+                // disabled too late, or a preempted window that stood still: the set is drawn from undisturbed ones
                 stalled = kind.matches("inversion|wcet") ? checked.out() : stalled;
             }
             return stalled;
