@@ -15,6 +15,7 @@ import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
 import picocli.AutoComplete;
@@ -95,7 +96,7 @@ public final class ReferenceFiles {
 
     private String page(final CommandSpec command) {
         final StringBuilder page = new StringBuilder(".\\\" SPDX-License-Identifier: Apache-2.0\n");
-        page.append(".TH ").append(roff(pageName(command).toUpperCase(java.util.Locale.ROOT))).append(" 1 ")
+        page.append(".TH ").append(roff(pageName(command).toUpperCase(Locale.ROOT))).append(" 1 ")
             .append(date).append(" \"").append(roff(version)).append("\" \"gpuseg manual\"\n");
         final String description = String.join(" ", command.usageMessage().description());
         page.append(".SH NAME\n").append(roff(pageName(command))).append(" \\- ").append(brief(description))
@@ -156,12 +157,18 @@ public final class ReferenceFiles {
         }
     }
 
+    /** The begin of a page of section 5, up to what describes the file. */
+    private StringBuilder format(final String name, final String what) {
+        return new StringBuilder(".\\\" SPDX-License-Identifier: Apache-2.0\n.TH ")
+            .append(name.toUpperCase(Locale.ROOT)).append(" 5 ")
+            .append(date).append(" \"").append(roff(version)).append("\" \"gpuseg manual\"\n.SH NAME\n")
+            .append(roff(name)).append(" \\- ").append(roff(what)).append("\n.SH DESCRIPTION\n");
+    }
+
     /** The settings file: every option of {@code run} is a key, and there are keys that are no options. */
     private String settings() {
         final RunSettings keys = new RunSettings();
-        final StringBuilder page = new StringBuilder(".\\\" SPDX-License-Identifier: Apache-2.0\n.TH GPUSEG.YAML 5 ")
-            .append(date).append(" \"").append(roff(version)).append("\" \"gpuseg manual\"\n.SH NAME\n"
-            + "gpuseg.yaml \\- settings of the gpuseg daemon\n.SH DESCRIPTION\n")
+        final StringBuilder page = format("gpuseg.yaml", "settings of the gpuseg daemon")
             .append(roff("A YAML file that gpuseg-daemon run and gpuseg run read at their start: "
                 + "/etc/gpuseg/gpuseg.yaml where gpuseg is installed, or the FILE of --config. Each key is an option "
                 + "of gpuseg-daemon run without its dashes, or stands here only. The command line takes precedence. "
@@ -180,9 +187,7 @@ public final class ReferenceFiles {
 
     /** The task-set file: its keys from the schema, and the example of {@code gpuseg analyze --example}. */
     private String taskSet() {
-        final StringBuilder page = new StringBuilder(".\\\" SPDX-License-Identifier: Apache-2.0\n.TH GPUSEG-TASKSET 5 ")
-            .append(date).append(" \"").append(roff(version)).append("\" \"gpuseg manual\"\n.SH NAME\n"
-            + "gpuseg\\-taskset \\- task set of gpuseg analyze, simulate, trace and run\n.SH DESCRIPTION\n")
+        final StringBuilder page = format("gpuseg-taskset", "task set of gpuseg analyze, simulate, trace and run")
             .append(roff("A YAML or JSON file that says how long each task computes and uses the GPU at most, and how "
                 + "often: gpuseg analyze computes from it whether every deadline holds, gpuseg simulate plays it, "
                 + "gpuseg trace check compares a recording with it, and gpuseg run --admission enforce --taskset FILE "
@@ -192,7 +197,7 @@ public final class ReferenceFiles {
                 + "Priorities are 1..99, 99 is the highest. Cores count from 1, GPUs from 0. Keys that are not listed "
                 + "here are refused.")).append('\n');
         for (final TaskSetFormat.Section section : TaskSetFormat.sections()) {
-            page.append(".SH KEYS OF ").append(roff(section.title().toUpperCase(java.util.Locale.ROOT))).append('\n');
+            page.append(".SH KEYS OF ").append(roff(section.title().toUpperCase(Locale.ROOT))).append('\n');
             section.keys().forEach((key, text) -> page.append(".TP\n.B ").append(roff(key)).append('\n')
                 .append(roff(text + ".")).append('\n'));
         }

@@ -3,16 +3,13 @@ package dev.gpuseg.tools.trace;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
 import dev.gpuseg.tools.rig.StringOutput;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
@@ -25,7 +22,6 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(180)
 @Tag("long")
 class HtmlTimelineTest {
-    private static final Path CHROMIUM = Path.of("/usr/bin/chromium");
     private static final long MS = 1_000_000;
     private static final int JOBS = 1_000;
     private static final int LATE = 600;
@@ -39,21 +35,15 @@ class HtmlTimelineTest {
 
     @BeforeEach
     void findBrowser() {
-        assumeTrue(Files.isExecutable(CHROMIUM), "no browser: " + CHROMIUM + " missing");
+        TimelinePage.assumeBrowser();
     }
 
     private void phase(final String policy, final long startNs, final int late) {
         ring.writeText(EventKind.POLICY, startNs - MS, 0, 0, 0, 0, 0, 0, "policy " + policy);
         for (int k = 0; k < JOBS; k++) {
             final long releaseNs = startNs + 10 * MS * k;
-            final long endNs = releaseNs + (k == late ? 9 : 3) * MS;
             ticket++;
-            ring.write(EventKind.RELEASE, releaseNs, 0, 0, 1, 0, 1, 1, releaseNs, 0, 0);
-            ring.write(EventKind.BEGIN, releaseNs, 0, 0, 1, ticket, 1, 1, releaseNs, releaseNs, 0);
-            ring.write(EventKind.DECIDED, releaseNs, 0, 0, 1, ticket, 1, 1, 0, 0, 0);
-            ring.write(EventKind.GRANT, releaseNs, 0, 0, 1, ticket, 1, 1, 0, 0, 0);
-            ring.write(EventKind.END, releaseNs + 2 * MS, 0, 0, 1, ticket, 1, 1, releaseNs + 2 * MS, MS, 0);
-            ring.write(EventKind.JOB_END, endNs, 0, 0, 1, 0, 1, 1, endNs, endNs - releaseNs, 0);
+            Recordings.job(ring, ticket, releaseNs, (k == late ? 9 : 3) * MS);
         }
     }
 
@@ -76,21 +66,7 @@ class HtmlTimelineTest {
     }
 
     private String shown(final Path page, final String hash) throws Exception {
-        final Path dom = directory.resolve("dom.html");
-        final Process browser = new ProcessBuilder(CHROMIUM.toString(), "--headless", "--no-sandbox", "--disable-gpu",
-            "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-            "--disable-sync", "--user-data-dir=" + directory.resolve("profile"), "--virtual-time-budget=5000",
-            "--dump-dom", page.toUri() + hash).redirectOutput(dom.toFile())
-            .redirectError(ProcessBuilder.Redirect.DISCARD).start();
-        try {
-            assertTrue(browser.waitFor(60, TimeUnit.SECONDS), "the browser does not end");
-        } finally {
-            browser.descendants().forEach(ProcessHandle::destroyForcibly);
-            browser.destroyForcibly();
-        }
-        final String text = Files.readString(dom).replaceAll("(?s)<script.*?</script>", "");
-        assertTrue(text.contains("data-ready=\"1\""), "the script ran to its end");
-        return text;
+        return TimelinePage.shown(page, hash, directory);
     }
 
     /** The span in view, ns from the first event. */

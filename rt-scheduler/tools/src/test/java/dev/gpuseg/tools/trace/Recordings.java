@@ -4,6 +4,7 @@ package dev.gpuseg.tools.trace;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalEvent;
+import dev.gpuseg.ipc.journal.JournalRing;
 import java.io.IOException;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -12,11 +13,30 @@ import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** Plants faults: reads a recording, lets a test change its events, writes another. */
+/** Plants faults: reads a recording, lets a test change its events, writes another. Makes jobs of their own. */
 public final class Recordings {
     private static final ByteOrder LE = ByteOrder.LITTLE_ENDIAN;
 
     private Recordings() {
+    }
+
+    /**
+     * One job of task 1 of client 1 on GPU 0, marked, with a segment that has the GPU for the first 2 ms.
+     *
+     * @param ring       takes its events
+     * @param ticket     of the segment
+     * @param releaseNs  when it begins, too
+     * @param responseNs from there to its end
+     */
+    static void job(final JournalRing ring, final long ticket, final long releaseNs, final long responseNs) {
+        final long doneNs = releaseNs + 2_000_000;
+        final long endNs = releaseNs + responseNs;
+        ring.write(EventKind.RELEASE, releaseNs, 0, 0, 1, 0, 1, 1, releaseNs, 0, 0);
+        ring.write(EventKind.BEGIN, releaseNs, 0, 0, 1, ticket, 1, 1, releaseNs, releaseNs, 0);
+        ring.write(EventKind.DECIDED, releaseNs, 0, 0, 1, ticket, 1, 1, 0, 0, 0);
+        ring.write(EventKind.GRANT, releaseNs, 0, 0, 1, ticket, 1, 1, 0, 0, 0);
+        ring.write(EventKind.END, doneNs, 0, 0, 1, ticket, 1, 1, doneNs, 1_000_000, 0);
+        ring.write(EventKind.JOB_END, endNs, 0, 0, 1, 0, 1, 1, endNs, responseNs, 0);
     }
 
     /** All events. */

@@ -64,12 +64,7 @@ class TraceCheckTest {
 
     private void job(final long releaseNs, final long responseNs) {
         ticket++;
-        ring.write(EventKind.RELEASE, releaseNs, 0, 0, 1, 0, 1, 1, releaseNs, 0, 0);
-        ring.write(EventKind.BEGIN, releaseNs, 0, 0, 1, ticket, 1, 1, releaseNs, releaseNs, 0);
-        ring.write(EventKind.DECIDED, releaseNs, 0, 0, 1, ticket, 1, 1, 0, 0, 0);
-        ring.write(EventKind.GRANT, releaseNs, 0, 0, 1, ticket, 1, 1, 0, 0, 0);
-        ring.write(EventKind.END, releaseNs + 2 * MS, 0, 0, 1, ticket, 1, 1, releaseNs + 2 * MS, MS, 0);
-        ring.write(EventKind.JOB_END, releaseNs + responseNs, 0, 0, 1, 0, 1, 1, releaseNs + responseNs, responseNs, 0);
+        Recordings.job(ring, ticket, releaseNs, responseNs);
     }
 
     @Test

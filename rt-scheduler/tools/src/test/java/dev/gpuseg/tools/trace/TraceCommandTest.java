@@ -28,7 +28,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -39,7 +38,6 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(180)
 @Tag("long")
 class TraceCommandTest {
-    private static final Path CHROMIUM = Path.of("/usr/bin/chromium");
     private static final ObjectMapper JSON = new ObjectMapper();
     /** Columns of what a task wrote: it looked at the clock just before and just after it marked the end of a job. */
     private static final int WORKED = 3;
@@ -477,7 +475,7 @@ class TraceCommandTest {
 
     @Test
     void shouldShowTheTimelineInABrowserWithoutAnyNetwork() throws Exception {
-        assumeTrue(Files.isExecutable(CHROMIUM), "no browser: " + CHROMIUM + " missing");
+        TimelinePage.assumeBrowser();
         final List<JournalEvent> events = Recordings.events(recording);
         final int late = find(events, EventKind.JOB_END, "dxtc").get(1);
         events.set(late, Recordings.with(events.get(late), Abi.Event.ARG1_OFFSET, 450_000_000L));
@@ -487,20 +485,7 @@ class TraceCommandTest {
             .status());
         final String html = Files.readString(page);
         assertFalse(html.matches("(?s).*(src|href)=\"(?!data:).*"), "nothing is loaded");
-        final Path dom = directory.resolve("dom.html");
-        final Process browser = new ProcessBuilder(CHROMIUM.toString(), "--headless", "--no-sandbox", "--disable-gpu",
-            "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-            "--disable-sync", "--user-data-dir=" + directory.resolve("profile"), "--virtual-time-budget=5000",
-            "--dump-dom", page.toUri().toString()).redirectOutput(dom.toFile())
-            .redirectError(ProcessBuilder.Redirect.DISCARD).start();
-        try {
-            assertTrue(browser.waitFor(60, TimeUnit.SECONDS), "the browser does not end");
-        } finally {
-            browser.descendants().forEach(ProcessHandle::destroyForcibly);
-            browser.destroyForcibly();
-        }
-        final String shown = Files.readString(dom).replaceAll("(?s)<script.*?</script>", "");
-        assertTrue(shown.contains("data-ready=\"1\""), "the script ran to its end");
+        final String shown = TimelinePage.shown(page, "", directory);
         assertTrue(shown.contains("SIMULATED GPU"), "label");
         assertTrue(shown.matches("(?s).*[1-9][0-9]* deadline miss(es)?</button>.*"), "the planted miss is counted");
         assertTrue(shown.matches("(?s).*<div class=\"tab on\" id=\"tab-misses\">.*dxtc.*50.000 ms.*"), "its row");
