@@ -12,7 +12,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The bounds that a recording can be held to: those of the analysis that is sound for its policy and mechanism.
+ * The bounds that a recording can be held to: those of the analysis that is sound for its policy and mechanism. How
+ * cores order their threads a recording does not say; they are taken to do it by priority, the daemon's default.
  *
  * @param result the bounds of the set; null if there are none
  * @param reason one line: why there are none; empty if there are some
