@@ -957,6 +957,37 @@ public final class SegmentScheduler {
         return policy;
     }
 
+    /** How unequal weights become unequal shares. */
+    public Sharing sharing() {
+        return shares.sharing();
+    }
+
+    /**
+     * The highest GPU priority among the open tasks of a context.
+     *
+     * @param contextId a known context
+     * @return 1..99; 0 if it has no real-time task
+     */
+    public int highestPriority(final int contextId) {
+        requireContext(contextId);
+        int highest = 0;
+        for (int t = contexts.firstTask(contextId); t != ContextTable.NONE; t = contexts.nextTask(t)) {
+            highest = Math.max(highest, segments.gpuPriority[t]);
+        }
+        return highest;
+    }
+
+    /**
+     * Whether a context may be disabled.
+     *
+     * @param contextId a known context
+     * @return false for a protected one, and for one without tasks if those are left alone
+     */
+    public boolean isSteerable(final int contextId) {
+        requireContext(contextId);
+        return contexts.isSteerable(contextId);
+    }
+
     /**
      * Which contexts of idle tasks would stay enabled if a segment of this task ran now. Changes nothing.
      *

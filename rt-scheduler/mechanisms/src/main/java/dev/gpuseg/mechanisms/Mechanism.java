@@ -130,6 +130,16 @@ public interface Mechanism extends AutoCloseable {
     boolean setTimeslice(ContextRef context, long timesliceNs);
 
     /**
+     * Whether a context that has used up its time slice yields to another that becomes ready within one switch, also
+     * within a kernel. Then slices alone bound how long a begin waits.
+     *
+     * @return false unless that was measured
+     */
+    default boolean slicesBoundWaits() {
+        return false;
+    }
+
+    /**
      * What another program, such as the watchdog, needs to enable the context.
      *
      * @param context the context

@@ -206,6 +206,11 @@ final class Anticipation implements Anticipator.Sink {
         return anticipator.follow(gpu, clock.nowNs());
     }
 
+    /** Whether the GPU is kept free for an expected begin. */
+    boolean isReserved(final int gpu) {
+        return anticipator.isReserved(gpu);
+    }
+
     /** The desired state of a GPU was published, if there was something to publish. */
     void published(final int gpu) {
         final long version = desired.disableVersion(gpu);

@@ -12,16 +12,19 @@ final class DecisionApplier {
     private final Decisions decisions;
     private final DesiredStates desired;
     private final Anticipation anticipation;
+    private final Turns turns;
     private final GrantGate grants;
     private final TaskTable tasks;
     private final DispatcherJournal journal;
     private final Counters counters;
 
     DecisionApplier(final Decisions decisions, final DesiredStates desired, final Anticipation anticipation,
-        final GrantGate grants, final TaskTable tasks, final DispatcherJournal journal, final Counters counters) {
+        final Turns turns, final GrantGate grants, final TaskTable tasks, final DispatcherJournal journal,
+        final Counters counters) {
         this.decisions = decisions;
         this.desired = desired;
         this.anticipation = anticipation;
+        this.turns = turns;
         this.grants = grants;
         this.tasks = tasks;
         this.journal = journal;
@@ -37,7 +40,9 @@ final class DecisionApplier {
     /** First part: publishes the desired states, writes grant words and pre-grants. */
     void answer() {
         for (int g = 0; g < desired.gpus(); g++) {
-            desired.publish(g, anticipation.follow(g));
+            final boolean reservationChanged = anticipation.follow(g);
+            final boolean later = turns.follow(g, anticipation.isReserved(g));
+            desired.publish(g, reservationChanged, later);
             anticipation.published(g);
         }
         for (int i = 0; i < decisions.count(); i++) {

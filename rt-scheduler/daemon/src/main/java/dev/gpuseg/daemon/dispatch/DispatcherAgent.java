@@ -37,7 +37,7 @@ import org.agrona.concurrent.MessageHandler;
  * <pre>
  *   {@link Decisions}, {@link DesiredStates}      what the scheduler decided in one event
  *   {@link DecisionApplier}, {@link GrantGate}    carried out: answers first, then counters and journal
- *   {@link Anticipation}                    begins that are expected
+ *   {@link Anticipation}, {@link Turns}           begins that are expected, and those that need not wait for a call
  *   {@link ClientRegistry}, {@link ProcessRegistry}   clients, tasks and processes coming and going
  *   {@link PolicyControl}, {@link StatusSnapshot}     administration
  *   {@link DispatcherJournal}               every event, typed
@@ -58,6 +58,7 @@ public final class DispatcherAgent implements Runnable {
     private final TaskTable tasks;
     private PromisedBounds promised;
     private final Anticipation anticipation;
+    private final Turns turns;
     private final GrantGate grants;
     private final DecisionApplier decisions;
     private final ProcessRegistry processes;
@@ -112,7 +113,8 @@ public final class DispatcherAgent implements Runnable {
         journal = new DispatcherJournal(events, counters, clock);
         grants = new GrantGate(scheduler, desired, journal, counters, clock, config.preemptive());
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
-        decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
+        turns = new Turns(scheduler, desired, tasks, config.maxContexts(), clock);
+        decisions = new DecisionApplier(decided, desired, anticipation, turns, grants, tasks, journal, counters);
         processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle,
             counters);
         policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock, status::policy,
@@ -132,9 +134,10 @@ public final class DispatcherAgent implements Runnable {
         promised = bounds;
     }
 
-    /** No client is told of expected begins: {@link Anticipation#saysNothing}. Before the first command. */
-    public void expectSilently() {
+    /** Nothing happens that proven bounds do not know: {@link Anticipation#saysNothing}, no turns. Before the start. */
+    public void keepToProvenRules() {
         anticipation.saysNothing();
+        turns.off();
     }
 
     /**
@@ -166,6 +169,13 @@ public final class DispatcherAgent implements Runnable {
     /** What {@code status} shows of this thread's state. */
     public StatusSnapshot snapshot() {
         return snapshot;
+    }
+
+    /** Looks at who takes turns, if there are any. Any thread; a command whose begin and end are a look. */
+    public void lookAtTurns() {
+        if (turns.isInUse()) {
+            submit(() -> { });
+        }
     }
 
     /** Where this thread writes its events. */
@@ -273,6 +283,7 @@ public final class DispatcherAgent implements Runnable {
             work += pollClients();
             work += pollEnforcers();
             work += pollAnticipation();
+            work += pollTurns();
         } catch (final RuntimeException | InternalError e) {
             work++;   // not all was looked at: no sleep before it is
             onCycleError(e);
@@ -293,6 +304,14 @@ public final class DispatcherAgent implements Runnable {
             decisions.settle();
         }
         return due;
+    }
+
+    private int pollTurns() {
+        if (!turns.isDue(clock.nowNs())) {
+            return 0;
+        }
+        decisions.settle();
+        return 1;
     }
 
     /** What a replay needs to decide the same is journaled: here the time, where no decision tells it. */
@@ -325,7 +344,7 @@ public final class DispatcherAgent implements Runnable {
             if (cycle() == 0 && commands.isEmpty()) {
                 counters.increment(Counter.SLEEPS);
                 doorbells.await(sleepMs(System.nanoTime(), anticipation.nextNs(),
-                    Math.min(recordsDueNs, scheduler.nextTimerNs())));
+                    Math.min(Math.min(recordsDueNs, turns.nextNs()), scheduler.nextTimerNs())));
             }
         } finally {
             doorbells.endSleep();
@@ -368,6 +387,7 @@ public final class DispatcherAgent implements Runnable {
         if (command != null) {
             try {
                 command.run();   // one in each cycle: many registrations or deaths delay a record no more than one
+                turns.refresh(processes);
             } catch (final RuntimeException | InternalError e) {
                 onCycleError(e);
             }
@@ -510,6 +530,7 @@ public final class DispatcherAgent implements Runnable {
         final long ticket = record.ticket();
         task.ticket = ticket;
         task.optimistic = record.has(Abi.FLAG_OPTIMISTIC);
+        turns.begins(task, anticipation.isReserved(task.gpu()), record.timeNs());
         final int outcome = scheduler.begin(task.id, ticket, record.releaseNs(), record.argNs(), task.optimistic,
             record.timeNs(), clock.nowNs());
         if (outcome != Outcome.ACCEPTED && outcome != Outcome.SKIPPED) {
@@ -571,6 +592,7 @@ public final class DispatcherAgent implements Runnable {
         }
         if (outcome == Outcome.ACCEPTED) {
             anticipation.end(task);
+            turns.ends(task, record.timeNs());
         }
         decisions.answer();
         counters.increment(cancelled ? Counter.CANCELS : Counter.ENDS);
@@ -663,6 +685,7 @@ public final class DispatcherAgent implements Runnable {
     private void onApplied(final int contextId, final boolean off, final long beganNs, final long doneNs) {
         counters.increment(off ? Counter.DISABLES : Counter.ENABLES);
         anticipation.applied(currentGpu, contextId, off, doneNs);
+        turns.applied(contextId, off, doneNs);
         journal.applied(currentGpu, contextId, off, beganNs, doneNs);
         scheduler.onApplied(contextId, !off, doneNs, clock.nowNs());
         decisions.settle();

@@ -19,7 +19,9 @@ public final class ProcessEntry {
     int clients;
     /** Its contexts are never disabled, by a rule for its control group. */
     boolean isProtected;
-    /** It had no work lately; for {@code status} only. */
+    /** Known since then, CLOCK_MONOTONIC ns. */
+    long sinceNs;
+    /** It had no work lately. */
     public boolean isIdle;
 
     ProcessEntry(final int pid, final long startTicks, final String name, final ContextRef[] refs) {

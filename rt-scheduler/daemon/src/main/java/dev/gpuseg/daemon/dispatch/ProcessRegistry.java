@@ -309,6 +309,7 @@ public final class ProcessRegistry {
         }
         settle.run();
         final ProcessEntry process = new ProcessEntry(pid, startTicks, name, contexts);
+        process.sinceNs = clock.nowNs();
         processes.add(process);
         version++;
         pids.add(pid);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.core.CallChoice;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.metrics.JobAccount;
@@ -21,6 +22,13 @@ final class TaskEntry {
     boolean grantPending;
     /** The begun segment did not wait. */
     boolean optimistic;
+    /** Whether best effort is disabled for its segments. */
+    final CallChoice calls = new CallChoice();
+    /** How long the begun segment may go without, ns from {@link #beganNs}; 0 not at all. */
+    long patienceNs;
+    /** When it began, CLOCK_MONOTONIC ns; 0 if more than best effort can disturb it. */
+    long beganNs;
+    long preemptionsBefore;
     long ticket;
     /** A segment that the daemon ended or refused without its client's doing: its END is no offence. */
     long forcedTicket;

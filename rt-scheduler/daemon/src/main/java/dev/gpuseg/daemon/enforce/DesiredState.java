@@ -18,6 +18,7 @@ public final class DesiredState implements Reservation.Target {
     private static final VarHandle VERSION;
     private static final int OFF = 1;
     private static final int SPARED = 2;
+    private static final int RESTS = 4;
 
     static {
         try {
@@ -52,11 +53,23 @@ public final class DesiredState implements Reservation.Target {
         spared = new int[contexts];
     }
 
+    /** How many numbers of contexts there are. */
+    int contexts() {
+        return state.length();
+    }
+
     /** Dispatcher: sets one context; visible with the next {@link #commit}. */
     public void set(final int contextId, final boolean enabled) {
         change();
         final int kept = state.getPlain(contextId) & ~OFF;
         state.setOpaque(contextId, enabled ? kept : kept | OFF);
+    }
+
+    /** Dispatcher: a context is off besides whatever is set; visible with the next {@link #commit}. */
+    public void rest(final int contextId, final boolean rests) {
+        change();
+        final int kept = state.getPlain(contextId) & ~RESTS;
+        state.setOpaque(contextId, rests ? kept | RESTS : kept);
     }
 
     /**
@@ -137,6 +150,9 @@ public final class DesiredState implements Reservation.Target {
                     for (int i = 0; i < off.length; i++) {
                         off[i] |= i != free && (state.getOpaque(i) & SPARED) == 0;
                     }
+                }
+                for (int i = 0; i < off.length; i++) {
+                    off[i] |= (state.getOpaque(i) & RESTS) != 0;
                 }
                 VarHandle.loadLoadFence();
                 if ((long) VERSION.getOpaque(this) == before) {

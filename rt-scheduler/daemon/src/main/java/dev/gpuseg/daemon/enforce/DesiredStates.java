@@ -13,6 +13,15 @@ public final class DesiredStates {
     private final Enforcement[] enforcers;
     private final boolean[] changed;
     private final boolean[] disabling;
+    /** By GPU, then context: set off. */
+    private final boolean[][] off;
+    private final int[] offCount;
+    /** By GPU: contexts that are set off and not published yet, since a begin can do without. */
+    private final int[][] pending;
+    private final int[] pendingCount;
+    /** By GPU, then context: the slices that shares and {@link #turnSlice} ask for, ns; 0 = none. */
+    private final long[][] shareNs;
+    private final long[][] turnNs;
     /** By GPU: version of the newest state that disables a context, or in which a reservation began or ended. */
     private final long[] disableVersion;
     private final List<Forgetter> forgetters = new ArrayList<>();
@@ -21,6 +30,19 @@ public final class DesiredStates {
         this.enforcers = enforcers.clone();
         changed = new boolean[enforcers.length];
         disabling = new boolean[enforcers.length];
+        off = new boolean[enforcers.length][];
+        offCount = new int[enforcers.length];
+        pending = new int[enforcers.length][];
+        pendingCount = new int[enforcers.length];
+        shareNs = new long[enforcers.length][];
+        turnNs = new long[enforcers.length][];
+        for (int g = 0; g < enforcers.length; g++) {
+            final int contexts = enforcers[g].desired().contexts();
+            off[g] = new boolean[contexts];
+            pending[g] = new int[contexts];
+            shareNs[g] = new long[contexts];
+            turnNs[g] = new long[contexts];
+        }
         disableVersion = new long[enforcers.length];
     }
 
@@ -48,22 +70,86 @@ public final class DesiredStates {
 
     /** A context is wanted on or off; takes effect with the next {@link #publish}. */
     public void set(final int gpu, final int contextId, final boolean enabled) {
-        enforcers[gpu].desired().set(contextId, enabled);
-        changed[gpu] = true;
-        disabling[gpu] |= !enabled;
+        final boolean isNew = off[gpu][contextId] == enabled;
+        if (isNew) {
+            off[gpu][contextId] = !enabled;
+            offCount[gpu] += enabled ? -1 : 1;
+        }
+        if (enabled && !withdraw(gpu, contextId)) {
+            enforcers[gpu].desired().set(contextId, true);
+            changed[gpu] = true;
+        } else if (!enabled && isNew) {
+            pending[gpu][pendingCount[gpu]++] = contextId;
+        }
     }
 
-    /** Asks for a length of a context's turn in the device's own round robin. */
+    /** Forgets that a context was set off, if that was not published yet. */
+    private boolean withdraw(final int gpu, final int contextId) {
+        for (int i = 0; i < pendingCount[gpu]; i++) {
+            if (pending[gpu][i] == contextId) {
+                pending[gpu][i] = pending[gpu][--pendingCount[gpu]];
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether a context is set off: best effort does not have the GPU, or not all of it. */
+    public boolean hasDisabled(final int gpu) {
+        return offCount[gpu] > 0;
+    }
+
+    /**
+     * A best-effort context does not have the turn, or has it; takes effect with the next {@link #publish}. Nobody
+     * waits for it: {@link #disableVersion} stays.
+     */
+    public void rest(final int gpu, final int contextId, final boolean rests) {
+        enforcers[gpu].desired().rest(contextId, rests);
+        changed[gpu] = true;
+    }
+
+    /** Asks for a length of a context's turn in the device's own round robin, for its share; 0 = none. */
     public void timeslice(final int gpu, final int contextId, final long timesliceNs) {
-        enforcers[gpu].timeslice(contextId, timesliceNs);
+        ask(gpu, contextId, timesliceNs, turnNs[gpu][contextId]);
+    }
+
+    /** As {@link #timeslice}, so that begins need not wait for a call; what a share asks for comes first. */
+    public void turnSlice(final int gpu, final int contextId, final long timesliceNs) {
+        ask(gpu, contextId, shareNs[gpu][contextId], timesliceNs);
+    }
+
+    private void ask(final int gpu, final int contextId, final long newShareNs, final long newTurnNs) {
+        final long before = wantedNs(gpu, contextId);
+        shareNs[gpu][contextId] = newShareNs;
+        turnNs[gpu][contextId] = newTurnNs;
+        if (wantedNs(gpu, contextId) != before) {
+            enforcers[gpu].timeslice(contextId, wantedNs(gpu, contextId));
+        }
+    }
+
+    private long wantedNs(final int gpu, final int contextId) {
+        return shareNs[gpu][contextId] == 0 ? turnNs[gpu][contextId] : shareNs[gpu][contextId];
     }
 
     /**
      * Publishes what was set, if anything was.
      *
      * @param reservationChanged whether a reservation began or ended, which may disable contexts
+     * @param later              contexts with a slice of {@link #turnSlice} that were set off stay on for now
      */
-    public void publish(final int gpu, final boolean reservationChanged) {
+    public void publish(final int gpu, final boolean reservationChanged, final boolean later) {
+        int kept = 0;
+        for (int i = 0; i < pendingCount[gpu]; i++) {
+            final int contextId = pending[gpu][i];
+            if (later && turnNs[gpu][contextId] > 0) {
+                pending[gpu][kept++] = contextId;
+            } else {
+                enforcers[gpu].desired().set(contextId, false);
+                changed[gpu] = true;
+                disabling[gpu] = true;
+            }
+        }
+        pendingCount[gpu] = kept;
         if (!changed[gpu] && !reservationChanged) {
             return;
         }
@@ -81,7 +167,15 @@ public final class DesiredStates {
         for (final Forgetter forgetter : forgetters) {
             forgetter.forget(gpu, contextId);
         }
+        withdraw(gpu, contextId);
+        if (off[gpu][contextId]) {
+            off[gpu][contextId] = false;
+            offCount[gpu]--;
+        }
+        shareNs[gpu][contextId] = 0;
+        turnNs[gpu][contextId] = 0;
         enforcers[gpu].desired().set(contextId, true);
+        enforcers[gpu].desired().rest(contextId, false);
         enforcers[gpu].desired().commit();
         enforcers[gpu].detach(contextId);   // wakes the enforcer
     }
@@ -93,6 +187,6 @@ public final class DesiredStates {
 
     /** Whether no context that any decision so far disabled is still on. */
     public boolean isSettled(final int gpu) {
-        return enforcers[gpu].enforcedVersion() >= disableVersion[gpu];
+        return pendingCount[gpu] == 0 && enforcers[gpu].enforcedVersion() >= disableVersion[gpu];
     }
 }

@@ -351,7 +351,7 @@ public final class Daemon implements AutoCloseable {
         enforcers = all;
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         if (config.site().admission().mode() == AdmissionMode.ENFORCE) {
-            dispatcher.expectSilently();
+            dispatcher.keepToProvenRules();
         }
         if (admission != null) {
             final PromisedBounds promised = new PromisedBounds(TASKS_MAX);

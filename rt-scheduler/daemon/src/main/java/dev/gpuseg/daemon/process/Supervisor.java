@@ -103,6 +103,7 @@ final class Supervisor {
         }
         followCgroups(nowNs);
         idle.look(knownProcesses);
+        dispatcher.lookAtTurns();
         watchdog.keep();
     }
 

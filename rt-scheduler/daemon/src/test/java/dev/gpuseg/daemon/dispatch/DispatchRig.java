@@ -39,6 +39,7 @@ final class DispatchRig {
     final DecisionApplier decisions;
     final ProcessRegistry processes;
     final PolicyControl policy;
+    final Turns turns;
     final List<String> shownPolicies = new ArrayList<>();
 
     DispatchRig(final Policy policy) {
@@ -46,9 +47,14 @@ final class DispatchRig {
     }
 
     DispatchRig(final Policy policy, final boolean preemptive, final int gpus) {
+        this(policy, preemptive, gpus, false);
+    }
+
+    DispatchRig(final Policy policy, final boolean preemptive, final int gpus, final boolean slicesBoundWaits) {
         enforcers = new FakeEnforcement[gpus];
         for (int g = 0; g < gpus; g++) {
             enforcers[g] = new FakeEnforcement(CONTEXTS);
+            enforcers[g].mechanism.slicesBoundWaits = slicesBoundWaits;
         }
         enforcer = enforcers[0];
         desired = new DesiredStates(enforcers);
@@ -60,7 +66,8 @@ final class DispatchRig {
         scheduler.chargeAnnouncements();
         grants = new GrantGate(scheduler, desired, journal, counters, clock, preemptive);
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
-        decisions = new DecisionApplier(decided, desired, anticipation, grants, tasks, journal, counters);
+        turns = new Turns(scheduler, desired, tasks, CONTEXTS, clock);
+        decisions = new DecisionApplier(decided, desired, anticipation, turns, grants, tasks, journal, counters);
         processes = new ProcessRegistry(scheduler, desired, CONTEXTS, journal, clock, decisions::settle,
             counters);
         this.policy = new PolicyControl(scheduler, desired, processes, tasks, decisions, journal, clock,
@@ -128,6 +135,7 @@ final class DispatchRig {
     void begin(final TaskEntry task, final long ticket, final boolean waits) {
         task.ticket = ticket;
         task.optimistic = !waits;
+        turns.begins(task, anticipation.isReserved(task.gpu()), clock.nowNs());
         anticipation.begin(task);
         final int outcome = scheduler.begin(task.id, ticket, 0, 0, !waits, clock.nowNs(), clock.nowNs());
         if (outcome != Outcome.ACCEPTED) {
@@ -141,6 +149,7 @@ final class DispatchRig {
         grants.forget(task);
         scheduler.end(task.id, ticket, clock.nowNs());
         anticipation.end(task);
+        turns.ends(task, clock.nowNs());
         decisions.settle();
     }
 
@@ -149,6 +158,9 @@ final class DispatchRig {
         clock.set(nowNs);
         while (scheduler.nextTimerNs() <= nowNs) {
             scheduler.onTimer(nowNs);
+            decisions.settle();
+        }
+        if (turns.isDue(nowNs)) {
             decisions.settle();
         }
     }

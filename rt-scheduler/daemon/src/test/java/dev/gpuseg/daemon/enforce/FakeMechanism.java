@@ -11,6 +11,7 @@ public final class FakeMechanism implements Mechanism {
     public Capabilities capabilities = new Capabilities(Capabilities.INTERRUPT, 0, 0, 0, 0, 64, true, "process");
     public int units = -1;
     public String remark = "";
+    public boolean slicesBoundWaits;
 
     public static Capabilities level(final int level, final boolean timeslice) {
         return new Capabilities(level, 0, 0, 0, 0, 64, timeslice, "process");
@@ -51,6 +52,11 @@ public final class FakeMechanism implements Mechanism {
     @Override
     public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
         return capabilities.timeslice();
+    }
+
+    @Override
+    public boolean slicesBoundWaits() {
+        return slicesBoundWaits;
     }
 
     @Override

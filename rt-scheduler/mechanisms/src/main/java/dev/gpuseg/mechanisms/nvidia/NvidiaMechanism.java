@@ -513,6 +513,12 @@ public class NvidiaMechanism implements Mechanism {
         }
     }
 
+    /** Source: {@code traces/runs/2026-11-28-h200-slices}. */
+    @Override
+    public boolean slicesBoundWaits() {
+        return true;
+    }
+
     @Override
     public byte[] timeslicePayload(final ContextRef context) {
         synchronized (lock) {

@@ -31,16 +31,22 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A real daemon with mechanism nvidia on the RM stand-in, its watchdog, and the bench's programs as applications. */
 @Timeout(240)
+@Tag("beside")
 class NvidiaSystemTest {
     private static final int START_LIMIT_S = 120;
     private static final int LIMIT_MS = 30_000;
     private static final String MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY";
     private static final int OWN_US = 2048;
+    /** Of the highest real-time task, and of best effort beside it. */
+    private static final int TASK_US = 1_000_000;
+    private static final int OTHERS_US = 500;
+    private static final int TURNS = 10;
     private static final int STOP = 19;
     private static final int CONT = 18;
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -249,6 +255,30 @@ class NvidiaSystemTest {
         SystemRig.signal(daemon, "KILL");
         await("both have their own again", () -> timesliceUs(task) == OWN_US && timesliceUs(stranger) == OWN_US);
         await("and that is forgotten", () -> notedSlices() == 0);
+    }
+
+    @Test
+    void shouldLetBestEffortTakeTurnsBesideARealTimeTaskAndGiveAllBackAfterAKill() throws Exception {
+        final Child daemon = daemon();
+        final App first = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        final App second = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        awaitChannels(first);
+        awaitChannels(second);
+        assertEquals(OWN_US, timesliceUs(first), "without a real-time task nothing is changed");
+        final App task = idle("70");
+        await("the task has a long slice", () -> timesliceUs(task) == TASK_US);
+        await("the others have short ones", () -> timesliceUs(first) == OTHERS_US && timesliceUs(second) == OTHERS_US);
+        final long before = counter("disables");
+        final long kernels = Math.min(first.kernels(), second.kernels());
+        await("they take turns", () -> counter("disables") >= before + TURNS
+            && Math.min(first.kernels(), second.kernels()) > kernels + TURNS);
+        SystemRig.signal(daemon, "KILL");
+        await("all have their own slices again", () -> timesliceUs(task) == OWN_US && timesliceUs(first) == OWN_US
+            && timesliceUs(second) == OWN_US);
+        await("and nothing is noted", () -> notedSlices() == 0);
+        final long[] left = {first.kernels(), second.kernels()};
+        await("both work", () -> first.kernels() > left[0] && second.kernels() > left[1]);
+        assertEquals(0, first.wrong() + second.wrong());
     }
 
     @Test

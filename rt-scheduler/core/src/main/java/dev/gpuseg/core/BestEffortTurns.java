@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.core;
+
+import java.util.Arrays;
+
+/**
+ * Which of the best-effort contexts of one GPU has it while real-time tasks are open: one at a time. A real-time begin
+ * then meets a single context, which has used up its time slice long ago and yields after one switch, so the begin
+ * need not wait for a driver call (see {@code rt-scheduler/docs/adr/0066-turns-and-slices.md}).
+ *
+ * <p>The others <em>rest</em>: they are off the hardware, besides whatever the scheduler decides. The turn goes to the
+ * one that had the GPU for the shortest time, ties to the lower id. It ends when best effort gets the GPU back from
+ * real-time work, if it lasted {@value #LEAST_NS} ns: the next begin is then as far as it can be, and whom it meets
+ * has used up its slice. Without such an occasion it ends after {@value #TURN_NS} ns. Time in which best effort does
+ * not have the GPU does not count.
+ *
+ * <p>A turn is counted from when its context was enabled, as {@link #applied} reports it: slow calls make turns longer,
+ * never shorter, and whoever stayed on meanwhile has it counted as had. One that joins has had as much as the least of
+ * the others.
+ *
+ * <p>All times in ns of CLOCK_MONOTONIC. Not thread-safe; starts nothing, reads no clock, and allocates nothing after
+ * construction.
+ */
+public final class BestEffortTurns {
+    /** The shortest turn, ns: a change costs two calls. */
+    public static final long LEAST_NS = 10_000_000;
+    /** The longest turn, ns. Source: ADR 66; a begin within a change meets two contexts, longer turns are felt. */
+    public static final long TURN_NS = 40_000_000;
+    private static final int NONE = -1;
+
+    private final Target target;
+    private final int[] member;
+    private final int[] position;
+    private int count;
+    private final long[] hadNs;
+    private int holder = NONE;
+    /** It keeps the hardware until its disable is reported. */
+    private int leaving = NONE;
+    private long leftNs;
+    private boolean awaitsOn;
+    private boolean paused;
+    private long usedNs;
+    private long countedNs;
+    private long nextNs = Time.NEVER;
+    private boolean changed;
+
+    /** Whose contexts rest. */
+    @FunctionalInterface
+    public interface Target {
+        /**
+         * A context begins to rest, or no longer does.
+         *
+         * @param contextId its id
+         * @param rests     from now on
+         */
+        void rest(int contextId, boolean rests);
+    }
+
+    /**
+     * Nobody takes part yet.
+     *
+     * @param contexts highest context id and one
+     * @param target   told of changes, within {@link #decide}
+     */
+    public BestEffortTurns(final int contexts, final Target target) {
+        this.target = target;
+        member = new int[contexts];
+        position = new int[contexts];
+        Arrays.fill(position, NONE);
+        hadNs = new long[contexts];
+    }
+
+    /**
+     * Says whether a context takes part; of effect with the next {@link #decide}.
+     *
+     * @param contextId its id
+     * @param takesPart best effort with work; others never rest
+     * @return whether that is new
+     */
+    public boolean takesPart(final int contextId, final boolean takesPart) {
+        final int at = position[contextId];
+        if (takesPart == (at != NONE)) {
+            return false;
+        }
+        if (takesPart) {
+            hadNs[contextId] = count == 0 ? 0 : hadNs[least(NONE)];
+            member[count] = contextId;
+            position[contextId] = count++;
+            target.rest(contextId, count > 1);
+        } else {
+            final int last = member[--count];
+            member[at] = last;
+            position[last] = at;
+            position[contextId] = NONE;
+            holder = holder == contextId ? NONE : holder;
+            leaving = leaving == contextId ? NONE : leaving;
+            target.rest(contextId, false);
+        }
+        changed = true;
+        return true;
+    }
+
+    /**
+     * A context was reported on or off the hardware.
+     *
+     * @param contextId its id
+     * @param on        enabled
+     * @param atNs      when
+     */
+    public void applied(final int contextId, final boolean on, final long atNs) {
+        if (on && contextId == holder && awaitsOn) {
+            awaitsOn = false;
+            if (!paused && atNs - countedNs > 0) {
+                countedNs = atNs;
+                usedNs = 0;
+                nextNs = count > 1 ? atNs + TURN_NS : Time.NEVER;
+            }
+        } else if (!on && contextId == leaving) {
+            hadNs[contextId] += Math.max(0, atNs - leftNs);
+            leaving = NONE;
+        }
+    }
+
+    /**
+     * Decides whose turn it is.
+     *
+     * @param isTaken best effort does not have the GPU now
+     * @param nowNs   now
+     * @return whether a context rests or no longer rests that did not before the last call
+     */
+    public boolean decide(final boolean isTaken, final long nowNs) {
+        charge(nowNs);
+        final boolean givenBack = paused && !isTaken;
+        paused = isTaken;
+        if (count < 2) {
+            if (count == 1 && holder != member[0]) {
+                give(member[0], nowNs);
+            }
+            nextNs = Time.NEVER;
+            return answer();
+        }
+        if (holder == NONE) {
+            give(least(NONE), nowNs);
+        } else if (!paused && usedNs >= (givenBack ? LEAST_NS : TURN_NS)) {
+            give(least(holder), nowNs);
+        }
+        nextNs = paused ? Time.NEVER : nowNs + TURN_NS - usedNs;
+        return answer();
+    }
+
+    private boolean answer() {
+        final boolean was = changed;
+        changed = false;
+        return was;
+    }
+
+    private void charge(final long nowNs) {
+        final long ranNs = Math.max(0, nowNs - countedNs);
+        if (holder != NONE && !paused) {
+            hadNs[holder] += ranNs;
+            usedNs += ranNs;
+        }
+        countedNs = nowNs;
+    }
+
+    private void give(final int next, final long nowNs) {
+        if (holder != NONE) {
+            target.rest(holder, true);
+            leaving = holder;
+            leftNs = nowNs;
+        } else {
+            for (int i = 0; i < count; i++) {
+                target.rest(member[i], member[i] != next);
+            }
+        }
+        target.rest(next, false);
+        holder = next;
+        awaitsOn = true;
+        usedNs = 0;
+        changed = true;
+    }
+
+    /** Who had the GPU for the shortest time, one excepted. */
+    private int least(final int except) {
+        int best = NONE;
+        for (int i = 0; i < count; i++) {
+            final int c = member[i];
+            if (c == except) {
+                continue;
+            }
+            if (best == NONE || hadNs[c] < hadNs[best] || hadNs[c] == hadNs[best] && c < best) {
+                best = c;
+            }
+        }
+        return best;
+    }
+
+    /**
+     * When a turn ends.
+     *
+     * @return ns, {@link Long#MAX_VALUE} if none does by itself
+     */
+    public long nextNs() {
+        return nextNs;
+    }
+
+    /**
+     * Who has the turn.
+     *
+     * @return its id, -1 if nobody takes part
+     */
+    public int holder() {
+        return holder;
+    }
+}

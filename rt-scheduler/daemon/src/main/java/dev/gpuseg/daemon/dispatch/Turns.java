@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.core.BestEffortTurns;
+import dev.gpuseg.core.CallChoice;
+import dev.gpuseg.core.SegmentScheduler;
+import dev.gpuseg.core.Sharing;
+import dev.gpuseg.daemon.enforce.DesiredStates;
+import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.Mechanism;
+import java.util.function.Consumer;
+
+/**
+ * While real-time tasks are open, best-effort contexts take turns ({@link BestEffortTurns}) and have short time slices,
+ * and the contexts of the highest real-time tasks have long ones, so that a begin that waits for no driver call meets
+ * one context that yields within a switch ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}).
+ *
+ * <p>A process takes part if it has channels on the GPU, used CPU time lately ({@link ProcessEntry#isIdle}) and is no
+ * longer young: one that loads its modules would have a turn without work. Those that do not take part stay enabled
+ * with their short slice, and are disabled by the scheduler as ever.
+ *
+ * <p>Whether a begun segment needs the call that disables best effort is what {@link CallChoice} found; shortly after a
+ * process came or went it gets it in any case.
+ *
+ * <p>All is as without turns where the mechanism's slices bound nothing, where weights are kept by slices, under a
+ * policy that does not enforce, with several GPUs, whose programs would wait for one another through everybody's turns,
+ * and where admission proves bounds, which know no turns. Dispatcher thread only.
+ */
+final class Turns {
+    /** Of best-effort contexts. Shorter ones gain nothing: with turns, who has the GPU has used it up. */
+    static final long SHORT_NS = 500_000;
+    /** Of the contexts of the highest real-time tasks: longer than any segment. */
+    static final long LONG_NS = 1_000_000_000;
+    /** A process that is known for less takes no part. */
+    static final long YOUNG_NS = 2_000_000_000;
+    /** So long after a process came or went segments get the call: contexts that are made or freed let others in. */
+    static final long UNREST_NS = 1_000_000_000;
+
+    private final SegmentScheduler scheduler;
+    private final DesiredStates desired;
+    private final CycleClock clock;
+    private final BestEffortTurns turns;
+    private final Consumer<ProcessEntry> findHighest = this::findHighest;
+    private final Consumer<ProcessEntry> refreshOne = this::refresh;
+    private final boolean isPossible;
+    private final TaskTable tasks;
+    private boolean isOff;
+    private int highest;
+    /** When best effort is disabled for the segment that goes without so far; {@link Long#MAX_VALUE} = it need not. */
+    private long callDueNs = Long.MAX_VALUE;
+    private boolean isStale;
+    private int processesVersion;
+    /** When a process came or went. */
+    private long changedNs;
+    /** W dispatcher, R any thread. */
+    private volatile boolean inUse;
+
+    Turns(final SegmentScheduler scheduler, final DesiredStates desired, final TaskTable tasks,
+        final int maxContexts, final CycleClock clock) {
+        this.scheduler = scheduler;
+        this.tasks = tasks;
+        this.desired = desired;
+        this.clock = clock;
+        turns = new BestEffortTurns(maxContexts + 1, (contextId, rests) -> desired.rest(0, contextId, rests));
+        isPossible = desired.gpus() == 1 && boundsWaits(desired.enforcer(0).mechanism());
+        desired.onForget((gpu, contextId) -> turns.takesPart(contextId, false));
+    }
+
+    private static boolean boundsWaits(final Mechanism mechanism) {
+        return mechanism.slicesBoundWaits() && mechanism.capabilities().timeslice()
+            && mechanism.capabilities().level() == Capabilities.INTERRUPT;
+    }
+
+    /** Nobody takes turns from now on. */
+    void off() {
+        isOff = true;
+    }
+
+    /** Any thread: whether turns are taken; then processes are to be looked at now and then. */
+    boolean isInUse() {
+        return inUse;
+    }
+
+    /** Looks at who takes part: after each command, since all that changes it is one. */
+    void refresh(final ProcessRegistry processes) {
+        if (!isPossible) {
+            return;
+        }
+        if (processes.version() != processesVersion) {
+            processesVersion = processes.version();
+            changedNs = clock.nowNs();
+        }
+        highest = 0;
+        if (!isOff && scheduler.policy().enforces() && scheduler.sharing() == Sharing.TURNS) {
+            processes.forEach(findHighest);
+        }
+        inUse = highest > 0;
+        processes.forEach(refreshOne);
+    }
+
+    private void findHighest(final ProcessEntry process) {
+        highest = Math.max(highest, scheduler.highestPriority(process.contexts[0]));
+    }
+
+    private void refresh(final ProcessEntry process) {
+        final int contextId = process.contexts[0];
+        final int priority = scheduler.highestPriority(contextId);
+        final boolean isBestEffort = highest > 0 && priority == 0 && scheduler.isSteerable(contextId);
+        isStale |= turns.takesPart(contextId, isBestEffort && !process.isIdle
+            && clock.nowNs() - process.sinceNs >= YOUNG_NS
+            && desired.enforcer(0).mechanism().units(process.refs[0]) != 0);
+        if (isBestEffort) {
+            desired.turnSlice(0, contextId, SHORT_NS);
+        } else {
+            desired.turnSlice(0, contextId, highest > 0 && priority == highest ? LONG_NS : 0);
+        }
+    }
+
+    /**
+     * A segment begins; before the scheduler is told.
+     *
+     * @param isReserved the GPU was kept free for it
+     * @param beginNs    when, CLOCK_MONOTONIC ns
+     */
+    void begins(final TaskEntry task, final boolean isReserved, final long beginNs) {
+        task.patienceNs = 0;
+        task.beganNs = 0;
+        if (highest > 0 && task.optimistic && !isReserved && !desired.hasDisabled(0) && turns.holder() >= 0
+            && beginNs - changedNs >= UNREST_NS) {
+            task.patienceNs = task.calls.patienceNs();
+            task.beganNs = beginNs;
+            task.preemptionsBefore = task.preemptions;
+        }
+    }
+
+    /** It ended. */
+    void ends(final TaskEntry task, final long endNs) {
+        if (task.beganNs > 0 && turns.holder() >= 0 && task.preemptions == task.preemptionsBefore) {
+            task.calls.ended(task.patienceNs, endNs - task.beganNs);
+        }
+        task.beganNs = 0;
+    }
+
+    /**
+     * Follows what the scheduler decided; published with it.
+     *
+     * @param isReserved the GPU is kept free
+     * @return whether best effort need not be disabled for the running segment now
+     */
+    boolean follow(final int gpu, final boolean isReserved) {
+        if (highest == 0 && !isStale) {
+            return false;
+        }
+        isStale = false;
+        final long nowNs = clock.nowNs();
+        turns.decide(isReserved || desired.hasDisabled(gpu), nowNs);
+        final int running = scheduler.runningTask(gpu);
+        final TaskEntry task = running == SegmentScheduler.NONE || isReserved ? null : tasks.get(running);
+        final long dueNs = task == null || task.beganNs == 0 || task.patienceNs == 0 ? 0
+            : task.beganNs + task.patienceNs;
+        callDueNs = dueNs > nowNs ? dueNs : Long.MAX_VALUE;
+        return dueNs > nowNs;
+    }
+
+    /** An enforcer disabled or enabled a context. */
+    void applied(final int contextId, final boolean off, final long atNs) {
+        turns.applied(contextId, !off, atNs);
+    }
+
+    /** Whether {@link #follow} has something to do, be it that a turn is over. */
+    boolean isDue(final long nowNs) {
+        return isStale || nextNs() <= nowNs;
+    }
+
+    /** When a turn ends or a call is due, {@link Long#MAX_VALUE} if neither does by itself. */
+    long nextNs() {
+        return Math.min(turns.nextNs(), callDueNs);
+    }
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.core.BestEffortTurns;
+import dev.gpuseg.core.CallChoice;
+import dev.gpuseg.core.PolicyCatalog;
+import dev.gpuseg.core.Sharing;
+import dev.gpuseg.core.TaskParameters;
+import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.policy.PolicySettings;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class TurnsTest {
+    private static final long MS = 1_000_000;
+    private static final long SHORT = Turns.SHORT_NS;
+    private static final long LONG = Turns.LONG_NS;
+
+    private DispatchRig rig = rig(1, true);
+    private long nowNs;
+    private long ticket;
+
+    private static DispatchRig rig(final int gpus, final boolean slicesBoundWaits) {
+        return new DispatchRig(PolicyCatalog.builtIn().create("fp"), true, gpus, slicesBoundWaits);
+    }
+
+    /** A process that is found; its context is the next number. */
+    private void found(final int pid) {
+        rig.processes.addUnmanaged(pid, 1, "process" + pid);
+    }
+
+    /** A process with a task; its context is the next number. */
+    private TaskEntry task(final int id, final int priority) {
+        final Client client = new Client(id, 1000 + id, 0, 0, 1, "robot" + id, null, null, null);
+        final ProcessEntry process = rig.processes.register(client);
+        final int contextId = process.contexts[0];
+        final TaskEntry task = new TaskEntry(id, new ClientEntry(client, process, null), new FakeSlot(), contextId,
+            DispatchRig.request(id, "task" + id, priority));
+        rig.tasks.add(task);
+        rig.scheduler.addTask(new TaskParameters(id, contextId, priority, priority, 0, 0, true));
+        rig.anticipation.open(task);
+        rig.decisions.settle();
+        return task;
+    }
+
+    /** A command of another thread ran this much later. */
+    private void look(final long laterMs) {
+        nowNs += laterMs * MS;
+        rig.clock.set(nowNs);
+        rig.turns.refresh(rig.processes);
+        rig.at(nowNs);
+    }
+
+    /** All processes are old and none came lately. */
+    private void settle() {
+        look(1);
+        look(3000);
+    }
+
+    private List<Integer> off() {
+        return rig.enforcer.off();
+    }
+
+    private void pass(final long ns) {
+        nowNs += ns;
+        rig.at(nowNs);
+    }
+
+    /** A segment of this length; what was off at its begin and after its half. */
+    private String segment(final TaskEntry task, final long ns) {
+        rig.begin(task, ++ticket, false);
+        final String atBegin = off().toString();
+        pass(ns / 2);
+        final String later = off().toString();
+        pass(ns - ns / 2);
+        rig.end(task, ticket);
+        return atBegin + later;
+    }
+
+    @Test
+    void shouldTakeTurnsOnlyWhileARealTimeTaskIsOpen() {
+        found(1);
+        found(2);
+        settle();
+        assertEquals(List.of(), off());
+        assertFalse(rig.turns.isInUse());
+        final TaskEntry task = task(3, 50);
+        look(1);
+        assertTrue(rig.turns.isInUse());
+        assertEquals(List.of(2), off());
+        pass(BestEffortTurns.TURN_NS);
+        assertEquals(List.of(1), off());
+        rig.scheduler.removeTask(task.id, nowNs);
+        look(1);
+        assertEquals(List.of(), off());
+        assertFalse(rig.turns.isInUse());
+    }
+
+    @Test
+    void shouldGiveBestEffortShortSlicesAndTheHighestALongOne() {
+        found(1);
+        task(2, 50);
+        task(3, 80);
+        task(4, 80);
+        task(5, 0);
+        rig.enforcer.calls.clear();
+        settle();
+        assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 3 " + LONG, "timeslice 4 " + LONG,
+            "timeslice 5 " + SHORT), rig.enforcer.calls.stream().filter(c -> c.startsWith("timeslice")).toList());
+        rig.enforcer.calls.clear();
+        look(1);
+        assertEquals(List.of(), rig.enforcer.calls.stream().filter(c -> c.startsWith("timeslice")).toList(),
+            "nothing is asked for twice");
+    }
+
+    @Test
+    void shouldLeaveOutTheIdleTheYoungThoseWithoutChannelsAndTheProtected() {
+        found(1);
+        found(2);
+        found(3);
+        task(8, 50);
+        settle();
+        found(5);   // young
+        rig.processes.idle(1, 1, true);
+        rig.processes.protect(2, 1, true);
+        look(1);
+        assertEquals(List.of(), off(), "only 3 is left, and it need not rest");
+        look(2000);
+        assertEquals(List.of(3), off(), "5 is no longer young, and 3 had more than a turn");
+        rig.enforcer.mechanism.units = 0;
+        look(1);
+        assertEquals(List.of(), off());
+    }
+
+    @Test
+    void shouldDoNothingOfTheKindWhereItIsNotPossible() {
+        rig = rig(1, false);
+        found(1);
+        found(2);
+        task(3, 50);
+        settle();
+        assertEquals(List.of(), off());
+        rig = rig(2, true);
+        found(1);
+        found(2);
+        task(3, 50);
+        settle();
+        assertEquals(List.of(), off());
+        rig = rig(1, true);
+        rig.turns.off();
+        found(1);
+        found(2);
+        task(3, 50);
+        settle();
+        assertEquals(List.of(), off());
+    }
+
+    @Test
+    void shouldStopWhereSharesAreKeptBySlicesAndWhenTheDaemonStops() {
+        found(1);
+        found(2);
+        task(3, 50);
+        settle();
+        assertEquals(List.of(2), off());
+        rig.policy.apply(new PolicySettings(null, Sharing.TIMESLICES, 0, List.of(), List.of(), "{}"));
+        look(1);
+        assertEquals(List.of(), off());
+        rig.policy.apply(new PolicySettings(null, Sharing.TURNS, 0, List.of(), List.of(), "{}"));
+        look(1);
+        assertEquals(1, off().size());
+        rig.policy.stop();
+        look(1);
+        assertEquals(List.of(), off());
+    }
+
+    @Test
+    void shouldMakeNoCallForSegmentsThatAreShorterWithout() {
+        found(1);
+        found(2);
+        final TaskEntry task = task(3, 50);
+        settle();
+        for (int i = 0; i < 2 * CallChoice.TRIALS; i++) {
+            pass(20 * MS);
+            final boolean with = "[1, 2][1, 2]".equals(segment(task, i % 2 == 0 ? 6 * MS : 5 * MS));
+            assertEquals(i % 2 == 0, with, "segment " + i);
+        }
+        pass(20 * MS);
+        assertTrue(List.of("[1][1]", "[2][2]").contains(segment(task, 5 * MS)), "one rests, nobody is disabled");
+        pass(20 * MS);
+        rig.begin(task, ++ticket, false);
+        assertEquals(1, off().size());
+        pass(12 * MS + 1);
+        assertEquals(List.of(1, 2), off(), "it takes longer than twice the longest");
+        rig.end(task, ticket);
+        assertEquals(1, off().size());
+    }
+
+    @Test
+    void shouldCallForASegmentThatWaitsAndWhereAProcessCameJustNow() {
+        found(1);
+        found(2);
+        final TaskEntry task = task(3, 50);
+        settle();
+        for (int i = 0; i < 2 * CallChoice.TRIALS; i++) {
+            pass(20 * MS);
+            segment(task, i % 2 == 0 ? 6 * MS : 5 * MS);
+        }
+        pass(20 * MS);
+        assertEquals(0, rig.enforcer.off().size() - 1);
+        rig.begin(task, ++ticket, true);
+        assertEquals(List.of(1, 2), off());
+        pass(MS);
+        rig.end(task, ticket);
+        found(7);
+        look(1);
+        pass(20 * MS);
+        assertEquals("[1, 2, 4][1, 2, 4]", segment(task, 5 * MS));
+        pass(Turns.UNREST_NS);
+        assertFalse(segment(task, 5 * MS).startsWith("[1, 2"), "quiet again");
+    }
+
+    @Test
+    void shouldCallAtOnceForALowerTaskThatIsRealTimeToo() {
+        found(1);
+        final TaskEntry low = task(2, 40);
+        final TaskEntry high = task(3, 50);
+        settle();
+        for (int i = 0; i < 2 * CallChoice.TRIALS; i++) {
+            pass(20 * MS);
+            segment(high, i % 2 == 0 ? 6 * MS : 5 * MS);
+        }
+        pass(20 * MS);
+        final long lowTicket = ++ticket;
+        rig.begin(low, lowTicket, true);
+        rig.begin(high, ++ticket, false);
+        assertTrue(off().contains(2), "its slice is not short: " + off());
+        rig.end(high, ticket);
+        rig.end(low, lowTicket);
+    }
+}
