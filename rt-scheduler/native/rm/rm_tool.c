@@ -6,6 +6,9 @@
  *   gpuseg-rm hold MS PID...             disables for MS milliseconds (at most 10000), then enables, whatever happens
  *   gpuseg-rm enable PID...              enables
  *   gpuseg-rm cost ROUNDS PID...         microseconds of one disable and enable of all of them: p50 p99 max
+ *   gpuseg-rm turns MS US SECONDS PID... one after the other has the GPU for MS milliseconds, with a time slice of US
+ *                                        microseconds; the next is enabled before the last is disabled, with MS < 0 after. 0: all have
+ *                                        it. At the end all are enabled and have slices of 2,048 us, CUDA's own
  *   gpuseg-rm stats | inject CMD N ST    of the stand-in (GPUSEG_RM_STANDIN is set)
  */
 #define _GNU_SOURCE
@@ -23,6 +26,8 @@
 #include <unistd.h>
 
 #define PROCESSES_MAX 16
+#define TURNS_MAX 10000
+#define OWN_SLICE_US 2048
 
 static struct gpuseg_rm_process processes[PROCESSES_MAX];
 static struct gpuseg_rm_process *list[PROCESSES_MAX];
@@ -139,18 +144,77 @@ static int cost(int rounds)
 	return 0;
 }
 
+static int64_t slices(uint64_t us)
+{
+	int64_t status = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t t = 0; t < processes[i].tsg_count; t++) {
+			struct gpuseg_rm_tsg *tsg = &processes[i].tsgs[t];
+			int64_t s = tsg->engine != GPUSEG_RM_ENGINE_GR0
+					    ? 0
+					    : gpuseg_rm_control(tsg->fd, tsg->client, tsg->handle,
+								GPUSEG_RM_SET_TIMESLICE, &us, sizeof(us));
+			status = status ? status : s;
+		}
+	return status;
+}
+
+static int turns(double ms, uint64_t us, double seconds)
+{
+	static double took[TURNS_MAX];
+	const double until = now_us() + seconds * 1e6;
+	const int apart = ms < 0;
+	uint32_t has = 0;
+	int n = 0;
+	int64_t status = slices(us);
+	int64_t given_back;
+
+	if (apart)
+		ms = -ms;
+	if (status == 0 && ms > 0 && count > 1)
+		status = gpuseg_rm_switch_processes(list + 1, count - 1, 1, 1);
+	while (status == 0 && !stopping && now_us() < until) {
+		const uint32_t next = (has + 1) % count;
+		double from;
+
+		usleep(ms > 0 ? (useconds_t)(ms * 1e3) : 10000);
+		if (ms <= 0 || count < 2)
+			continue;
+		from = now_us();
+		status = gpuseg_rm_switch_processes(&list[apart ? has : next], 1, apart, 1);
+		if (status == 0)
+			status = gpuseg_rm_switch_processes(&list[apart ? next : has], 1, !apart, 1);
+		has = next;
+		if (n < TURNS_MAX)
+			took[n++] = now_us() - from;
+	}
+	given_back = gpuseg_rm_switch_processes(list, count, 0, 1);
+	status = status ? status : given_back;
+	given_back = slices(OWN_SLICE_US);
+	status = status ? status : given_back;
+	if (status != 0)
+		return fail("turns", status);
+	qsort(took, (size_t)n, sizeof(took[0]), ascending);
+	printf("{\"turns\":%d,\"turn_us\":{\"p50\":%.1f,\"p99\":%.1f,\"max\":%.1f}}\n", n, n ? took[n / 2] : 0,
+	       n ? took[n * 99 / 100] : 0, n ? took[n - 1] : 0);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 	const char *verb = argc > 1 ? argv[1] : "";
-	int first = strcmp(verb, "hold") == 0 || strcmp(verb, "cost") == 0 ? 3 : 2;
+	int first = strcmp(verb, "turns") == 0 ? 5 : strcmp(verb, "hold") == 0 || strcmp(verb, "cost") == 0 ? 3 : 2;
 	int64_t status;
 
 	if (strcmp(verb, "stats") == 0 || strcmp(verb, "inject") == 0)
 		return standin(argc, argv);
-	if (argc <= first ||
-	    (strcmp(verb, "list") && strcmp(verb, "hold") && strcmp(verb, "enable") && strcmp(verb, "cost"))) {
-		fprintf(stderr, "usage: gpuseg-rm list|enable PID... | hold MS PID... | cost ROUNDS PID...\n");
+	if (argc <= first || (strcmp(verb, "list") && strcmp(verb, "hold") && strcmp(verb, "enable") &&
+			      strcmp(verb, "cost") && strcmp(verb, "turns"))) {
+		fprintf(stderr,
+			"usage: gpuseg-rm list|enable PID... | hold MS PID... | cost ROUNDS PID... | turns MS US "
+			"SECONDS PID...\n");
 		return 2;
 	}
 	for (int i = first; i < argc && count < PROCESSES_MAX; i++) {
@@ -171,6 +235,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(verb, "cost") == 0)
 		return cost(atoi(argv[2]));
+	if (strcmp(verb, "turns") == 0)
+		return turns(atof(argv[2]), strtoul(argv[3], NULL, 10), atof(argv[4]));
 	if (strcmp(verb, "hold") == 0) {
 		long ms = atol(argv[2]);
 
