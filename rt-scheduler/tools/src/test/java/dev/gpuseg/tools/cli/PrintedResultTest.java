@@ -17,10 +17,12 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What commands print, as processes: the locale changes nothing, and a result that cannot be written is a failure. */
+@Tag("beside")
 class PrintedResultTest {
     private static final String SET = """
         version: 1

@@ -21,12 +21,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The demo as a person runs it: in a terminal (that of {@code script}), ended by Ctrl-C or kill. */
 @Timeout(300)
+@Tag("beside")
 class DemoTerminalTest {
     private static final String INTERRUPT = "\003";
 

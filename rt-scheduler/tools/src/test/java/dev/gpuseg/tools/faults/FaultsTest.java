@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 @Tag("long")
 class FaultsTest {
     private static final int LIMIT_MS = 1_000;
-    private static final int ATTACKS = 100;
+    private static final int ATTACKS = 30;
 
     @Test
     void shouldRefuseAnUnknownFaultByName() {
@@ -132,7 +132,7 @@ class FaultsTest {
     /** What depends on the machine, freezes and the honest client's figure, is judged by the campaign. */
     @Test
     @Timeout(1200)
-    void shouldSurviveAHundredAttacks() throws Exception {
+    void shouldSurviveManyAttacks() throws Exception {
         final StringOutput attacks = StringOutput.of("faults", "--hostile", "--rounds", Integer.toString(ATTACKS),
             "--seed", "20261123", "--watchdog-period", LIMIT_MS + "ms", "--json");
         final JsonNode result = new ObjectMapper().readTree(attacks.out());

@@ -25,6 +25,7 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -32,6 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The live page: with a real daemon, real tasks and a real browser, and against who may not read it. */
 @Timeout(600)
+@Tag("beside")
 class LiveCommandTest {
     private static final String MARKUP = "<img src=x onerror=alert(1)>";
 

@@ -31,6 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Three daemons as three robots with two versions of their software, scraped by one real Prometheus. */
 @Timeout(300)
 @Tag("long")
+@Tag("beside")
 class FleetMetricsTest {
     private static final Path FILES = Path.of(System.getProperty("gpuseg.root")).resolve("fleet/monitoring");
     private static final Path RULES = FILES.resolve("gpuseg-fleet-rules.yml");

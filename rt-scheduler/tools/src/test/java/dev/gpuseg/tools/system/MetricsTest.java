@@ -24,6 +24,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -31,6 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Metrics of a real daemon with real tasks on the virtual GPU, as a real Prometheus sees them. */
 @Timeout(240)
+@Tag("beside")
 class MetricsTest {
     private static final Path ROOT = Path.of(System.getProperty("gpuseg.root"));
     private static final Path PROMTOOL = PrometheusServer.program("promtool");

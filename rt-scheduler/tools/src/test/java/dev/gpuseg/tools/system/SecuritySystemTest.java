@@ -52,6 +52,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** What one user can do to another, and what a daemon can do with exactly the privileges that the documents name. */
 @Timeout(300)
 @Tag("long")
+@Tag("beside")
 class SecuritySystemTest {
     private static final int DAEMON = 65_533;
     /** A user who is there on every machine: what SUDO_UID names must be one. */
