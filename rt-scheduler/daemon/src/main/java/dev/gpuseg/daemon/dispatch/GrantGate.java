@@ -20,6 +20,9 @@ import java.util.Arrays;
  * {@code record…} writes counters and journal.
  */
 final class GrantGate {
+    /** Version of a state that is not published yet: the segment goes without it so far. */
+    private static final long UNPUBLISHED = Long.MAX_VALUE;
+
     private final SegmentScheduler scheduler;
     private final DesiredStates desired;
     private final DispatcherJournal journal;
@@ -91,7 +94,7 @@ final class GrantGate {
             }
             recordEnforced(task, gpu, ticket);
         } else {
-            awaited[gpu].put(task, ticket, desired.disableVersion(gpu));
+            awaited[gpu].put(task, ticket, desired.hasUnpublished(gpu) ? UNPUBLISHED : desired.disableVersion(gpu));
         }
     }
 
@@ -139,6 +142,9 @@ final class GrantGate {
         final Awaited of = awaited[gpu];
         int done = 0;
         for (int i = 0; i < of.count;) {
+            if (of.version[i] == UNPUBLISHED && !desired.hasUnpublished(gpu)) {
+                of.version[i] = desired.disableVersion(gpu);
+            }
             if (enforcedVersion < of.version[i]) {
                 i++;
                 continue;

@@ -94,6 +94,11 @@ public final class DesiredStates {
         return false;
     }
 
+    /** Whether a context is set off and stays on for now, see {@link #publish}. */
+    public boolean hasUnpublished(final int gpu) {
+        return pendingCount[gpu] > 0;
+    }
+
     /** Whether a context is set off: best effort does not have the GPU, or not all of it. */
     public boolean hasDisabled(final int gpu) {
         return offCount[gpu] > 0;

@@ -24,7 +24,8 @@ import java.util.List;
  * inside: fp                  # ... who comes first inside a window: fp, edf or classes (default fp)
  * lend_idle: false            # ... whether others may use an idle window (default no)
  * windows: [{partition: 1, offset: 0ms, length: 40ms}, {partition: 2, offset: 50ms, length: 30ms}]
- * sharing: turns              # unequal weights by turns or by timeslices (default turns)
+ * sharing: turns              # unequal weights by turns or by timeslices (default turns); with timeslices best effort
+ *                             # takes no turns beside real-time tasks either
  * quantum: 10ms               # longest turn; with timeslices: the slice of a process of weight 100
  * anticipate: declared        # disable lower work ahead of expected begins: off, declared (default) or learned
  * anticipation_budget: 5      # ... and for how much of its time best-effort work may stand still for it, percent

@@ -12,6 +12,7 @@ import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.policy.PolicySettings;
+import dev.gpuseg.ipc.journal.EventKind;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -197,6 +198,28 @@ class TurnsTest {
         assertEquals(List.of(1, 2), off(), "it takes longer than twice the longest");
         rig.end(task, ticket);
         assertEquals(1, off().size());
+    }
+
+    @Test
+    void shouldCallASegmentEnforcedOnlyWhenTheOthersAreOff() {
+        found(1);
+        found(2);
+        final TaskEntry task = task(3, 50);
+        settle();
+        for (int i = 0; i < 2 * CallChoice.TRIALS; i++) {
+            pass(20 * MS);
+            segment(task, i % 2 == 0 ? 6 * MS : 5 * MS);
+        }
+        pass(20 * MS);
+        rig.enforcer.enforce(nowNs);
+        rig.begin(task, ++ticket, false);
+        rig.events.events.clear();
+        assertEquals(0, rig.grants.poll(0, rig.enforcer.enforcedVersion()), "they are on");
+        pass(12 * MS + 1);
+        assertEquals(0, rig.grants.poll(0, rig.enforcer.enforcedVersion()), "they are to be disabled only now");
+        rig.enforcer.enforce(nowNs);
+        assertEquals(1, rig.grants.poll(0, rig.enforcer.enforcedVersion()));
+        assertEquals(List.of(EventKind.ENFORCED), rig.events.kinds());
     }
 
     @Test
