@@ -109,11 +109,8 @@ final class Turns {
         isStale |= turns.takesPart(contextId, isBestEffort && !process.isIdle
             && clock.nowNs() - process.sinceNs >= YOUNG_NS
             && desired.enforcer(0).mechanism().units(process.refs[0]) != 0);
-        if (isBestEffort) {
-            desired.turnSlice(0, contextId, SHORT_NS);
-        } else {
-            desired.turnSlice(0, contextId, highest > 0 && priority == highest ? LONG_NS : 0);
-        }
+        desired.turnSlice(0, contextId, isBestEffort ? SHORT_NS : highest > 0 && priority == highest ? LONG_NS : 0,
+            isBestEffort);
     }
 
     /**

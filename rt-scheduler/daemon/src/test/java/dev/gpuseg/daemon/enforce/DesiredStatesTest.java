@@ -83,7 +83,9 @@ class DesiredStatesTest {
 
     @Test
     void shouldDisableLaterWhatHasAShortSliceAndNotAtAllWhatIsWantedOnBefore() {
-        desired.turnSlice(0, 2, 500_000);
+        desired.turnSlice(0, 2, 500_000, true);
+        desired.turnSlice(0, 1, 1_000_000_000, false);
+        first.calls.clear();
         desired.set(0, 1, false);
         desired.set(0, 2, false);
         desired.publish(0, false, true);
@@ -107,9 +109,9 @@ class DesiredStatesTest {
 
     @Test
     void shouldAskForTheSliceOfTheShareBeforeThatOfTurns() {
-        desired.turnSlice(0, 2, 500_000);
+        desired.turnSlice(0, 2, 500_000, true);
         desired.timeslice(0, 2, 4_000_000);
-        desired.turnSlice(0, 2, 0);
+        desired.turnSlice(0, 2, 0, false);
         desired.timeslice(0, 2, 0);
         assertEquals(List.of("timeslice 2 500000", "timeslice 2 4000000", "timeslice 2 0"), first.calls);
     }
