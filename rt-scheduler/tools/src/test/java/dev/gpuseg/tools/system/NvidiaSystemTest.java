@@ -18,6 +18,8 @@ import dev.gpuseg.tools.process.DaemonSettings;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.StringOutput;
 import dev.gpuseg.tools.rig.SystemRig;
+import dev.gpuseg.tools.trace.DecisionReplay;
+import dev.gpuseg.tools.trace.Source;
 import java.io.IOException;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
@@ -47,6 +49,7 @@ class NvidiaSystemTest {
     private static final int TASK_US = 1_000_000;
     private static final int OTHERS_US = 500;
     private static final int TURNS = 10;
+    private static final int SEGMENTS = 400;
     private static final int STOP = 19;
     private static final int CONT = 18;
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -279,6 +282,22 @@ class NvidiaSystemTest {
         final long[] left = {first.kernels(), second.kernels()};
         await("both work", () -> first.kernels() > left[0] && second.kernels() > left[1]);
         assertEquals(0, first.wrong() + second.wrong());
+    }
+
+    @Test
+    void shouldDecideTheSameInAReplayOfSegmentsBesideTurns() throws Exception {
+        final Child daemon = daemon();
+        final App first = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        final App second = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        awaitChannels(first);
+        awaitChannels(second);
+        final App task = realTime(70, 0);
+        await("both ways were tried", () -> task.kernels() > SEGMENTS);
+        daemon.terminate();
+        daemon.awaitExit(START_LIMIT_S);
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(directory().journal()));
+        assertTrue(replayed.agrees(), replayed.toString());
+        assertEquals(0, first.wrong() + second.wrong() + task.wrong());
     }
 
     @Test
