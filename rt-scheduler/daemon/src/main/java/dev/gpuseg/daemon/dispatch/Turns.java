@@ -22,9 +22,9 @@ import java.util.function.Consumer;
  * <p>Whether a begun segment needs the call that disables best effort is what {@link CallChoice} found; shortly after a
  * process came or went it gets it in any case.
  *
- * <p>All is as without turns where the mechanism's slices bound nothing, where weights are kept by slices, under a
- * policy that does not enforce, with several GPUs, whose programs would wait for one another through everybody's turns,
- * and where admission proves bounds, which know no turns. Dispatcher thread only.
+ * <p>All is as without turns where the mechanism's slices bound nothing or launches are held, where weights are kept by
+ * slices, under a policy that does not enforce, with several GPUs, whose programs would wait for one another through
+ * everybody's turns, and where admission proves bounds, which know no turns. Dispatcher thread only.
  */
 final class Turns {
     /** Of best-effort contexts. Shorter ones gain nothing: with turns, who has the GPU has used it up. */
@@ -67,8 +67,9 @@ final class Turns {
     }
 
     private static boolean boundsWaits(final Mechanism mechanism) {
-        return mechanism.slicesBoundWaits() && mechanism.capabilities().timeslice()
-            && mechanism.capabilities().level() == Capabilities.INTERRUPT;
+        final Capabilities can = mechanism.capabilities();
+        return mechanism.slicesBoundWaits() && can.timeslice() && can.level() == Capabilities.INTERRUPT
+            && !can.holdsLaunches();
     }
 
     /** Nobody takes turns from now on. */

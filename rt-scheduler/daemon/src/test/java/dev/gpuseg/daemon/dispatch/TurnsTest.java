@@ -158,6 +158,12 @@ class TurnsTest {
         task(3, 50);
         settle();
         assertEquals(List.of(), off());
+        rig = rig(1, true);
+        task(1, 50);
+        rig.enforcer.mechanism.capabilities = rig.enforcer.mechanism.capabilities.withHeldLaunches();
+        final Turns held = new Turns(rig.scheduler, rig.desired, rig.tasks, 1, rig.clock);
+        held.refresh(rig.processes);
+        assertFalse(held.isInUse());
     }
 
     @Test

@@ -106,6 +106,11 @@ public final class HoldingMechanism implements Mechanism {
     }
 
     @Override
+    public boolean slicesBoundWaits() {
+        return device.slicesBoundWaits();
+    }
+
+    @Override
     public byte[] heldPayload(final ContextRef context) {
         return device.heldPayload(context);
     }
