@@ -7,8 +7,9 @@
  *   gpuseg-rm enable PID...              enables
  *   gpuseg-rm cost ROUNDS PID...         microseconds of one disable and enable of all of them: p50 p99 max
  *   gpuseg-rm turns MS US SECONDS PID... one after the other has the GPU for MS milliseconds, with a time slice of US
- *                                        microseconds; the next is enabled before the last is disabled, with MS < 0 after. 0: all have
- *                                        it. At the end all are enabled and have slices of 2,048 us, CUDA's own
+ *                                        microseconds; the next is enabled before the last is disabled, with MS < 0
+ *                                        after. 0: all have it. At the end all are enabled and have slices of 2,048 us,
+ *                                        CUDA's own
  *   gpuseg-rm stats | inject CMD N ST    of the stand-in (GPUSEG_RM_STANDIN is set)
  */
 #define _GNU_SOURCE
