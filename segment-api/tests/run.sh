@@ -3,13 +3,13 @@
 # Run test programs (and scripts) and sum up: exit 0 = passed, 77 = skipped, else failed.
 #   run.sh LABEL COUNTS-FILE TEST...      appends "passed failed skipped" to COUNTS-FILE
 # Each test has a limit of 900 s, each of its cases an alarm of its own; a time is printed from 5 s on. $RUNNER goes before
-# compiled programs (qemu-aarch64). Tests that mostly wait for programs which they start run beside the others, one after the other.
+# compiled programs (qemu-aarch64). Tests that mostly wait for programs which they start run beside the others, two at a time.
 # Any number of run.sh may work at the same time, also with one COUNTS-FILE: the lines of a test stay together.
 # A test that leaves something in $GPUSEG_TEST_BASE, a directory of its own in shared memory, fails.
 # One that fails is played once more; if it passes then, a line beginning with "again" says so, with what it said at first.
 label=$1 counts=$2
 shift 2
-passed=0 failed=0 skipped=0 waiting=
+passed=0 failed=0 skipped=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 shared=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/gpuseg-XXXXXX") || exit 1
@@ -73,15 +73,22 @@ report() {
 	esac
 	exec 9>&-
 }
+first= second=
 for test; do
 	case $test in
-	*/test_inject|*/test_inject_cupti|*/test_held|*/test_touch|*/test_exec_faults|*/test_descriptors) waiting="$waiting $test" ;;
+	*/test_inject|*/test_touch) first="$first $test" ;;
+	*/test_exec_faults|*/test_held|*/test_inject_cupti|*/test_descriptors) second="$second $test" ;;
 	esac
 done
-for test in $waiting; do
-	named "$test"
-	run "$test"
-done &
+waiting="$first $second"
+one_by_one() {
+	for test; do
+		named "$test"
+		run "$test"
+	done
+}
+one_by_one $first &
+one_by_one $second &
 for test; do
 	case " $waiting " in
 	*" $test "*) continue ;;
