@@ -978,6 +978,21 @@ public final class SegmentScheduler {
     }
 
     /**
+     * Whether an open task of a context belongs to an account that may not have the whole GPU.
+     *
+     * @param contextId a known context
+     * @return false if it has no such task
+     */
+    public boolean hasLimitedShare(final int contextId) {
+        requireContext(contextId);
+        boolean limited = false;
+        for (int t = contexts.firstTask(contextId); t != ContextTable.NONE; t = contexts.nextTask(t)) {
+            limited |= accounts.percent(segments.account[t]) < RealTimeShares.WHOLE;
+        }
+        return limited;
+    }
+
+    /**
      * Whether a context may be disabled.
      *
      * @param contextId a known context

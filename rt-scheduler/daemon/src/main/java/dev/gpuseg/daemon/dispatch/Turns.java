@@ -19,6 +19,9 @@ import java.util.function.Consumer;
  * longer young: one that loads its modules would have a turn without work. Those that do not take part stay enabled
  * with their short slice, and are disabled by the scheduler as ever.
  *
+ * <p>What a process with a long slice launches outside of its segments has nearly the whole GPU beside best effort. So
+ * a user whose share of the GPU is limited gets none: he would keep more than that by not beginning.
+ *
  * <p>Whether a begun segment needs the call that disables best effort is what {@link CallChoice} found; shortly after a
  * process came or went it gets it in any case.
  *
@@ -110,8 +113,8 @@ final class Turns {
         isStale |= turns.takesPart(contextId, isBestEffort && !process.isIdle
             && clock.nowNs() - process.sinceNs >= YOUNG_NS
             && desired.enforcer(0).mechanism().units(process.refs[0]) != 0);
-        desired.turnSlice(0, contextId, isBestEffort ? SHORT_NS : highest > 0 && priority == highest ? LONG_NS : 0,
-            isBestEffort);
+        final boolean mayKeep = highest > 0 && priority == highest && !scheduler.hasLimitedShare(contextId);
+        desired.turnSlice(0, contextId, isBestEffort ? SHORT_NS : mayKeep ? LONG_NS : 0, isBestEffort);
     }
 
     /**

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.BestEffortTurns;
 import dev.gpuseg.core.CallChoice;
+import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskParameters;
@@ -36,13 +37,18 @@ class TurnsTest {
 
     /** A process with a task; its context is the next number. */
     private TaskEntry task(final int id, final int priority) {
+        return task(id, priority, 0);
+    }
+
+    private TaskEntry task(final int id, final int priority, final int account) {
         final Client client = new Client(id, 1000 + id, 0, 0, 1, "robot" + id, null, null, null);
         final ProcessEntry process = rig.processes.register(client);
         final int contextId = process.contexts[0];
         final TaskEntry task = new TaskEntry(id, new ClientEntry(client, process, null), new FakeSlot(), contextId,
             DispatchRig.request(id, "task" + id, priority));
         rig.tasks.add(task);
-        rig.scheduler.addTask(new TaskParameters(id, contextId, priority, priority, 0, 0, true));
+        rig.scheduler.addTask(new TaskParameters(id, contextId, priority, priority, 0, 0, true, OverrunAction.NOTIFY, 0, 0,
+            account));
         rig.anticipation.open(task);
         rig.decisions.settle();
         return task;
@@ -82,6 +88,25 @@ class TurnsTest {
         return atBegin + later;
     }
 
+    /** Segments that are shorter without the call, until that is known. */
+    private void tryBoth(final TaskEntry task) {
+        for (int i = 0; i < 2 * CallChoice.TRIALS; i++) {
+            pass(20 * MS);
+            segment(task, i % 2 == 0 ? 6 * MS : 5 * MS);
+        }
+        pass(20 * MS);
+    }
+
+    /** Two processes, and a task whose segments go without the call. */
+    private TaskEntry withoutCalls() {
+        found(1);
+        found(2);
+        final TaskEntry task = task(3, 50);
+        settle();
+        tryBoth(task);
+        return task;
+    }
+
     @Test
     void shouldTakeTurnsOnlyWhileARealTimeTaskIsOpen() {
         found(1);
@@ -116,6 +141,18 @@ class TurnsTest {
         look(1);
         assertEquals(List.of(), rig.enforcer.calls.stream().filter(c -> c.startsWith("timeslice")).toList(),
             "nothing is asked for twice");
+    }
+
+    @Test
+    void shouldGiveNoLongSliceToAUserWhoseShareIsLimited() {
+        found(1);
+        rig.scheduler.setShare(1, 50, nowNs);
+        task(2, 80, 1);
+        task(3, 80);
+        rig.enforcer.calls.clear();
+        settle();
+        assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 3 " + LONG),
+            rig.enforcer.calls.stream().filter(c -> c.startsWith("timeslice")).toList());
     }
 
     @Test
@@ -208,15 +245,7 @@ class TurnsTest {
 
     @Test
     void shouldCallASegmentEnforcedOnlyWhenTheOthersAreOff() {
-        found(1);
-        found(2);
-        final TaskEntry task = task(3, 50);
-        settle();
-        for (int i = 0; i < 2 * CallChoice.TRIALS; i++) {
-            pass(20 * MS);
-            segment(task, i % 2 == 0 ? 6 * MS : 5 * MS);
-        }
-        pass(20 * MS);
+        final TaskEntry task = withoutCalls();
         rig.enforcer.enforce(nowNs);
         rig.begin(task, ++ticket, false);
         rig.events.events.clear();
@@ -230,15 +259,7 @@ class TurnsTest {
 
     @Test
     void shouldCallForASegmentThatWaitsAndWhereAProcessCameJustNow() {
-        found(1);
-        found(2);
-        final TaskEntry task = task(3, 50);
-        settle();
-        for (int i = 0; i < 2 * CallChoice.TRIALS; i++) {
-            pass(20 * MS);
-            segment(task, i % 2 == 0 ? 6 * MS : 5 * MS);
-        }
-        pass(20 * MS);
+        final TaskEntry task = withoutCalls();
         assertEquals(0, rig.enforcer.off().size() - 1);
         rig.begin(task, ++ticket, true);
         assertEquals(List.of(1, 2), off());
@@ -259,11 +280,7 @@ class TurnsTest {
         task(3, 50);
         final TaskEntry high = task(4, 50);
         settle();
-        for (int i = 0; i < 2 * CallChoice.TRIALS; i++) {
-            pass(20 * MS);
-            segment(high, i % 2 == 0 ? 6 * MS : 5 * MS);
-        }
-        pass(20 * MS);
+        tryBoth(high);
         rig.begin(high, ++ticket, false);
         assertEquals(List.of(2, 3), off(), "3 has a long slice, and 2 its own; 1 yields");
         rig.end(high, ticket);
