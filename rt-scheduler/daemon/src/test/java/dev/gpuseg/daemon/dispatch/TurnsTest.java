@@ -47,8 +47,8 @@ class TurnsTest {
         final TaskEntry task = new TaskEntry(id, new ClientEntry(client, process, null), new FakeSlot(), contextId,
             DispatchRig.request(id, "task" + id, priority));
         rig.tasks.add(task);
-        rig.scheduler.addTask(new TaskParameters(id, contextId, priority, priority, 0, 0, true, OverrunAction.NOTIFY, 0, 0,
-            account));
+        rig.scheduler.addTask(new TaskParameters(id, contextId, priority, priority, 0, 0, true, OverrunAction.NOTIFY, 0,
+            0, account));
         rig.anticipation.open(task);
         rig.decisions.settle();
         return task;
