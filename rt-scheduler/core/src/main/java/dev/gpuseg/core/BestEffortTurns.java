@@ -42,7 +42,6 @@ public final class BestEffortTurns {
     private long usedNs;
     private long countedNs;
     private long nextNs = Time.NEVER;
-    private boolean changed;
 
     /** Whose contexts rest. */
     @FunctionalInterface
@@ -60,7 +59,7 @@ public final class BestEffortTurns {
      * Nobody takes part yet.
      *
      * @param contexts highest context id and one
-     * @param target   told of changes, within {@link #decide}
+     * @param target   told of changes, within {@link #takesPart} and {@link #decide}
      */
     public BestEffortTurns(final int contexts, final Target target) {
         this.target = target;
@@ -96,7 +95,6 @@ public final class BestEffortTurns {
             leaving = leaving == contextId ? NONE : leaving;
             target.rest(contextId, false);
         }
-        changed = true;
         return true;
     }
 
@@ -126,9 +124,8 @@ public final class BestEffortTurns {
      *
      * @param isTaken best effort does not have the GPU now
      * @param nowNs   now
-     * @return whether a context rests or no longer rests that did not before the last call
      */
-    public boolean decide(final boolean isTaken, final long nowNs) {
+    public void decide(final boolean isTaken, final long nowNs) {
         charge(nowNs);
         final boolean givenBack = paused && !isTaken;
         paused = isTaken;
@@ -137,7 +134,7 @@ public final class BestEffortTurns {
                 give(member[0], nowNs);
             }
             nextNs = Time.NEVER;
-            return answer();
+            return;
         }
         if (holder == NONE) {
             give(least(NONE), nowNs);
@@ -145,13 +142,6 @@ public final class BestEffortTurns {
             give(least(holder), nowNs);
         }
         nextNs = paused ? Time.NEVER : nowNs + TURN_NS - usedNs;
-        return answer();
-    }
-
-    private boolean answer() {
-        final boolean was = changed;
-        changed = false;
-        return was;
     }
 
     private void charge(final long nowNs) {
@@ -177,7 +167,6 @@ public final class BestEffortTurns {
         holder = next;
         awaitsOn = true;
         usedNs = 0;
-        changed = true;
     }
 
     /** Who had the GPU for the shortest time, one excepted. */

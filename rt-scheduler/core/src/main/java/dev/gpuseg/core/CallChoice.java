@@ -58,7 +58,7 @@ public final class CallChoice {
         }
         longestNs = Math.max(longestNs, tookNs);
         if (patienceNs == 0) {
-            withNs[Math.min(with++, TRIALS - 1)] = tookNs;
+            withNs[with++] = tookNs;
         } else {
             withoutNs[without++] = tookNs;
         }

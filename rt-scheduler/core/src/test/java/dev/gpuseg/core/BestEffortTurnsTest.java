@@ -45,8 +45,9 @@ class BestEffortTurnsTest {
         assertEquals(1, turns.holder());
         assertEquals("[2, 3]", resting.toString());
         assertEquals(TURN, turns.nextNs());
-        assertFalse(turns.decide(false, TURN - 1), "nothing changes before the end of the turn");
-        assertTrue(turns.decide(false, TURN));
+        turns.decide(false, TURN - 1);
+        assertEquals(1, turns.holder(), "nothing changes before the end of the turn");
+        turns.decide(false, TURN);
         assertEquals("[1, 3]", resting.toString());
         turns.decide(false, 2 * TURN);
         assertEquals("[1, 2]", resting.toString());
@@ -60,11 +61,12 @@ class BestEffortTurnsTest {
         turns.decide(false, 0);
         turns.decide(true, LEAST - 1);
         assertEquals(Time.NEVER, turns.nextNs(), "no turn ends while best effort does not have the GPU");
-        assertFalse(turns.decide(false, LEAST + 5 * MS), "too short for a change");
+        turns.decide(false, LEAST + 5 * MS);
+        assertEquals(1, turns.holder(), "too short for a change");
         assertEquals(LEAST + 5 * MS + TURN - LEAST + 1, turns.nextNs(), "what was taken does not count");
         turns.decide(true, LEAST + 6 * MS);
         assertEquals(1, turns.holder(), "not when it is taken: the change would be a call at a begin");
-        assertTrue(turns.decide(false, LEAST + 11 * MS));
+        turns.decide(false, LEAST + 11 * MS);
         assertEquals(2, turns.holder());
     }
 
@@ -76,8 +78,10 @@ class BestEffortTurnsTest {
         turns.applied(2, true, TURN + 30 * MS);
         turns.applied(1, false, TURN + 31 * MS);
         assertEquals(2 * TURN + 30 * MS, turns.nextNs(), "a late call shortens nobody's turn");
-        assertFalse(turns.decide(false, 2 * TURN + 30 * MS - 1));
-        assertTrue(turns.decide(false, 2 * TURN + 30 * MS));
+        turns.decide(false, 2 * TURN + 30 * MS - 1);
+        assertEquals(2, turns.holder());
+        turns.decide(false, 2 * TURN + 30 * MS);
+        assertEquals(1, turns.holder());
     }
 
     @Test
@@ -107,7 +111,7 @@ class BestEffortTurnsTest {
         assertEquals(4, turns.holder());
         turns.takesPart(4, false);
         turns.takesPart(2, false);
-        assertTrue(turns.decide(false, TURN + 2 * MS));
+        turns.decide(false, TURN + 2 * MS);
         assertEquals(-1, turns.holder());
         assertTrue(resting.isEmpty());
     }

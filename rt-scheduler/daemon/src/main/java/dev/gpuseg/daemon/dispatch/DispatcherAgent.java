@@ -171,7 +171,7 @@ public final class DispatcherAgent implements Runnable {
         return snapshot;
     }
 
-    /** Looks at who takes turns, if there are any. Any thread; a command whose begin and end are a look. */
+    /** Looks at who takes turns, if there are any. Any thread; by a command that is empty, since each ends with it. */
     public void lookAtTurns() {
         if (turns.isInUse()) {
             submit(() -> { });
