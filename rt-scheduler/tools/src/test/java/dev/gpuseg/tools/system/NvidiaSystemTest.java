@@ -186,6 +186,13 @@ class NvidiaSystemTest {
         await("its channels are known", () -> context(0, app).path("units").asInt() == 8);
     }
 
+    /** A best-effort process whose channels the daemon knows. */
+    private App knownStranger() throws Exception {
+        final App stranger = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
+        awaitChannels(stranger);
+        return stranger;
+    }
+
     private static void await(final String what, final Condition condition) throws Exception {
         final long limitNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LIMIT_MS);
         while (!condition.holds()) {
@@ -263,10 +270,8 @@ class NvidiaSystemTest {
     @Test
     void shouldLetBestEffortTakeTurnsBesideARealTimeTaskAndGiveAllBackAfterAKill() throws Exception {
         final Child daemon = daemon();
-        final App first = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
-        final App second = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
-        awaitChannels(first);
-        awaitChannels(second);
+        final App first = knownStranger();
+        final App second = knownStranger();
         assertEquals(OWN_US, timesliceUs(first), "without a real-time task nothing is changed");
         final App task = idle("70");
         await("the task has a long slice", () -> timesliceUs(task) == TASK_US);
@@ -287,10 +292,8 @@ class NvidiaSystemTest {
     @Test
     void shouldDecideTheSameInAReplayOfSegmentsBesideTurns() throws Exception {
         final Child daemon = daemon();
-        final App first = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
-        final App second = bestEffort(BUILD.resolve("standin/gpuseg-bench-be"));
-        awaitChannels(first);
-        awaitChannels(second);
+        final App first = knownStranger();
+        final App second = knownStranger();
         final App task = realTime(70, 0);
         await("both ways were tried", () -> task.kernels() > SEGMENTS);
         daemon.terminate();
