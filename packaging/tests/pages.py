@@ -55,6 +55,10 @@ def blocks(page):
     return found
 
 
+# What commands say beside their output; the watchdog does when the machine stops the daemon for a while.
+ASIDES = ("gpuseg: ", "gpuseg-watchdog: ")
+
+
 def shape(line):
     numbers = re.sub(r"\d+(\.\d+)?", "#", line)
     return re.sub(r"\s+", " ", re.sub(r"#(ns|us|ms|s)\b", "#T", numbers)).strip()   # a time has the unit that suits it
@@ -63,7 +67,7 @@ def shape(line):
 def compare(block, said):
     """Whether the output has the shape of the page; returns what is wrong or None."""
     expected = [shape(line) for line in block.body.splitlines() if line.strip()]
-    lines = [shape(line) for line in said.splitlines() if line.strip() and not line.startswith(("gpuseg: ", "gpuseg-watchdog: "))]
+    lines = [shape(line) for line in said.splitlines() if line.strip() and not line.startswith(ASIDES)]
     if block.says("part"):
         rest = iter(lines)
         missing = [want for want in expected if not any(line.startswith(want) for line in rest)]
