@@ -16,7 +16,8 @@ import java.util.Arrays;
  *
  * <p>A turn is counted from when its context was enabled, as {@link #applied} reports it: slow calls make turns longer,
  * never shorter, and whoever stayed on meanwhile has it counted as had. One that joins has had as much as the least of
- * the others.
+ * the others. After a change that took {@value #LATE_NS} ns or more, a turn lasts {@value #LATE_FACTOR} times as long
+ * as the change did, at most {@value #MOST_NS} ns: a late call may stop the kernel of a segment that began meanwhile.
  *
  * <p>All times in ns of CLOCK_MONOTONIC. Not thread-safe; starts nothing, reads no clock, and allocates nothing after
  * construction.
@@ -26,6 +27,11 @@ public final class BestEffortTurns {
     public static final long LEAST_NS = 10_000_000;
     /** The longest turn, ns. Source: ADR 66; a begin within a change meets two contexts, longer turns are felt. */
     public static final long TURN_NS = 40_000_000;
+    /** A change that takes longer waited for others, ns. Source: ADR 66; usually it takes 0.8 to 2 ms. */
+    public static final long LATE_NS = 4_000_000;
+    /** The longest turn after a late change, ns. */
+    public static final long MOST_NS = 1_000_000_000;
+    private static final int LATE_FACTOR = 40;
     private static final int NONE = -1;
 
     private final Target target;
@@ -38,6 +44,9 @@ public final class BestEffortTurns {
     private int leaving = NONE;
     private long leftNs;
     private boolean awaitsOn;
+    private long gaveNs;
+    /** How long this turn lasts at least, since the change to it was late. */
+    private long lateNs;
     private boolean paused;
     private long usedNs;
     private long countedNs;
@@ -108,10 +117,12 @@ public final class BestEffortTurns {
     public void applied(final int contextId, final boolean on, final long atNs) {
         if (on && contextId == holder && awaitsOn) {
             awaitsOn = false;
+            final long tookNs = atNs - gaveNs;
+            lateNs = tookNs < LATE_NS ? 0 : Math.min(LATE_FACTOR * tookNs, MOST_NS);
             if (!paused && atNs - countedNs > 0) {
                 countedNs = atNs;
                 usedNs = 0;
-                nextNs = count > 1 ? atNs + TURN_NS : Time.NEVER;
+                nextNs = count > 1 ? atNs + turnNs() : Time.NEVER;
             }
         } else if (!on && contextId == leaving) {
             hadNs[contextId] += Math.max(0, atNs - leftNs);
@@ -138,10 +149,14 @@ public final class BestEffortTurns {
         }
         if (holder == NONE) {
             give(least(NONE), nowNs);
-        } else if (!paused && usedNs >= (givenBack ? LEAST_NS : TURN_NS)) {
+        } else if (!paused && usedNs >= (givenBack ? Math.max(LEAST_NS, lateNs) : turnNs())) {
             give(least(holder), nowNs);
         }
-        nextNs = paused ? Time.NEVER : nowNs + TURN_NS - usedNs;
+        nextNs = paused ? Time.NEVER : nowNs + turnNs() - usedNs;
+    }
+
+    private long turnNs() {
+        return Math.max(TURN_NS, lateNs);
     }
 
     private void charge(final long nowNs) {
@@ -166,6 +181,8 @@ public final class BestEffortTurns {
         target.rest(next, false);
         holder = next;
         awaitsOn = true;
+        gaveNs = nowNs;
+        lateNs = 0;
         usedNs = 0;
     }
 

@@ -75,13 +75,37 @@ class BestEffortTurnsTest {
         join(1, 2);
         turns.decide(false, 0);
         turns.decide(false, TURN);
-        turns.applied(2, true, TURN + 30 * MS);
-        turns.applied(1, false, TURN + 31 * MS);
-        assertEquals(2 * TURN + 30 * MS, turns.nextNs(), "a late call shortens nobody's turn");
-        turns.decide(false, 2 * TURN + 30 * MS - 1);
+        turns.applied(2, true, TURN + 3 * MS);
+        turns.applied(1, false, TURN + 4 * MS);
+        assertEquals(2 * TURN + 3 * MS, turns.nextNs(), "a late call shortens nobody's turn");
+        turns.decide(false, 2 * TURN + 3 * MS - 1);
         assertEquals(2, turns.holder());
-        turns.decide(false, 2 * TURN + 30 * MS);
+        turns.decide(false, 2 * TURN + 3 * MS);
         assertEquals(1, turns.holder());
+    }
+
+    @Test
+    void shouldChangeSeldomWhileChangesAreLate() {
+        join(1, 2);
+        turns.decide(false, 0);
+        turns.applied(1, true, MS);
+        turns.decide(false, MS + TURN);
+        assertEquals(2, turns.holder());
+        final long on = MS + TURN + 10 * MS;
+        turns.applied(2, true, on);
+        assertEquals(on + 400 * MS, turns.nextNs());
+        turns.decide(true, on + LEAST);
+        turns.decide(false, on + LEAST);
+        assertEquals(2, turns.holder(), "no segment ends it either");
+        turns.decide(false, on + 400 * MS - 1);
+        assertEquals(2, turns.holder());
+        turns.decide(false, on + 400 * MS);
+        assertEquals(1, turns.holder());
+        turns.applied(1, true, on + 400 * MS + BestEffortTurns.LATE_NS - 1);
+        assertEquals(on + 400 * MS + BestEffortTurns.LATE_NS - 1 + TURN, turns.nextNs(), "calls are fast again");
+        turns.decide(false, turns.nextNs());
+        turns.applied(2, true, on + 2_000 * MS);
+        assertEquals(on + 2_000 * MS + BestEffortTurns.MOST_NS, turns.nextNs(), "no longer than that");
     }
 
     @Test
