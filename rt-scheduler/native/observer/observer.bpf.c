@@ -65,6 +65,7 @@
 #define RM_TSG 0xa06c
 #define RM_ENGINE_GR0 1
 #define RM_SCHEDULE_TSG 0xa06c0101
+#define RM_SET_TIMESLICE 0xa06c0103 /* u64: us */
 #define RM_SCHEDULE_CHANNEL 0xa06f0103
 /* Source: nvgpu's public UAPI header. Submissions are ioctls, too, and are counted only. */
 #define NVGPU_TYPE 'G'
@@ -692,24 +693,34 @@ static void on_rm_dup(const struct pending *call, __u32 tgid, __u32 pid)
 	report_unseen(tgid, pid);
 }
 
-/* Channels that were disabled before run from now on. Other commands of a process are of no interest. */
+/*
+ * Channels that were disabled before run from now on; a slice that somebody else chose is gone: CUDA sets its own when
+ * all else of a context is made. Other commands of a process are of no interest.
+ */
 static void on_rm_control(const struct pending *call, __u32 tgid, __u32 pid, __u32 owner)
 {
 	struct rm_control c = {};
 	struct gpuseg_observer_record *r;
+	__u64 slice_us = 0;
 
 	if (bpf_probe_read_user(&c, sizeof(c), (void *)call->arg)) {
 		report_unseen(tgid, pid);
 		return;
 	}
-	if (c.status != 0 || (c.command != RM_SCHEDULE_TSG && c.command != RM_SCHEDULE_CHANNEL))
+	if (c.status != 0 ||
+	    (c.command != RM_SCHEDULE_TSG && c.command != RM_SCHEDULE_CHANNEL && c.command != RM_SET_TIMESLICE))
 		return;
-	r = begin_record(GPUSEG_OBSERVER_SCHEDULED, pid);
+	if (c.command == RM_SET_TIMESLICE && bpf_probe_read_user(&slice_us, sizeof(slice_us), (void *)c.params)) {
+		report_unseen(tgid, pid);
+		return;
+	}
+	r = begin_record(c.command == RM_SET_TIMESLICE ? GPUSEG_OBSERVER_TIMESLICE : GPUSEG_OBSERVER_SCHEDULED, pid);
 	if (!r)
 		return;
 	r->fd = call->fd;
 	r->owner = owner;
 	r->client = c.client;
+	r->parent = slice_us > 0xffffffff ? 0xffffffff : slice_us;
 	r->handle = c.object;
 	bpf_ringbuf_submit(r, 0);
 }

@@ -30,7 +30,7 @@ typedef int gpuseg_s32;
 typedef unsigned long long gpuseg_u64;
 #endif
 
-#define GPUSEG_OBSERVER_VERSION 3
+#define GPUSEG_OBSERVER_VERSION 4
 
 enum gpuseg_observer_kind {
 	GPUSEG_OBSERVER_HELLO =
@@ -49,6 +49,7 @@ enum gpuseg_observer_kind {
 	GPUSEG_OBSERVER_SCHEDULED = 12,	 /* nvidia: a process had a channel group, or one channel, scheduled */
 	GPUSEG_OBSERVER_SCHEDULES = 13,	 /* nvidia: it has begun to: whoever reads this may look out for the next */
 	GPUSEG_OBSERVER_GROUP_GONE = 14, /* last account of a control group, which was removed */
+	GPUSEG_OBSERVER_TIMESLICE = 15,	 /* nvidia: a process gave a channel group a time slice; parent: us */
 };
 
 enum gpuseg_observer_driver {

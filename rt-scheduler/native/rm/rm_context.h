@@ -89,18 +89,17 @@ static inline uint32_t allocate(int fd, uint32_t client, uint32_t parent, uint32
 
 #define SECOND_CONTEXT 0x100u /* distance of its handles from those of the first */
 
-/* The channels of the group may run. Only programs do this: the library for control has no such command. */
-static inline void schedule(int fd, uint32_t client, uint32_t tsg)
+/* Of a channel group: what only programs do, and the library for control does not. */
+static inline void control(int fd, uint32_t client, uint32_t tsg, uint32_t command, void *params, uint32_t size)
 {
-	uint8_t params[3] = {1, 0, 0};
 	struct gpuseg_rm_control c = {.client = client,
 				      .object = tsg,
-				      .command = GPUSEG_RM_GPFIFO_SCHEDULE,
+				      .command = command,
 				      .params = (uint64_t)(uintptr_t)params,
-				      .params_size = sizeof(params)};
+				      .params_size = size};
 
 	if (ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', GPUSEG_RM_ESC_CONTROL, sizeof(c)), &c) != 0 || c.status != 0) {
-		fprintf(stderr, "scheduling on the RM stand-in: status 0x%x, %s\n", c.status, strerror(errno));
+		fprintf(stderr, "command %x on the RM stand-in: status 0x%x, %s\n", command, c.status, strerror(errno));
 		exit(1);
 	}
 }
@@ -111,6 +110,8 @@ static inline struct context add_context(int fd, uint32_t client, uint32_t dista
 	static const uint32_t copy_tsgs[3] = {0x5c00003e, 0x5c00004c, 0x5c00005a};
 	const uint32_t device = 0x5c000002 + distance;
 	const uint32_t tsg = 0x5c000015 + distance;
+	uint8_t enabled[3] = {1, 0, 0};
+	uint64_t slice_us = 2048; /* libcuda sets it last, an H200's driver after 34 ms */
 	struct context c = {.fd = fd, .client = client, .server = mps_server()};
 
 	allocate(fd, client, client, device, GPUSEG_RM_CLASS_DEVICE, gpu);
@@ -134,7 +135,8 @@ static inline struct context add_context(int fd, uint32_t client, uint32_t dista
 	}
 	if (getenv("GPUSEG_RM_SCHEDULE_MS"))
 		usleep((useconds_t)(1000 * atoi(getenv("GPUSEG_RM_SCHEDULE_MS"))));
-	schedule(fd, client, tsg);
+	control(fd, client, tsg, GPUSEG_RM_GPFIFO_SCHEDULE, enabled, sizeof(enabled));
+	control(fd, client, tsg, GPUSEG_RM_SET_TIMESLICE, &slice_us, sizeof(slice_us));
 	c.channel = 0x5c00001c + distance;
 	return c;
 }

@@ -32,6 +32,7 @@
 
 #define DEVICE "/dev/full"
 #define LIMIT_MS 30000
+#define SLICE_US 2048
 #define CLIENT 0xc1d00007u
 #define RM_DEVICE 0x5c000002u
 #define SUBDEVICE 0x5c000003u
@@ -152,6 +153,14 @@ static void control(int fd, uint32_t object, uint32_t command, uint32_t status)
 	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2a, sizeof(c)), c);
 }
 
+static void set_timeslice(int fd, uint32_t object, uint64_t us, uint32_t status)
+{
+	const uint64_t at = (uintptr_t)&us;
+	uint32_t c[8] = {CLIENT, object, 0xa06c0103, 0, (uint32_t)at, (uint32_t)(at >> 32), sizeof(us), status};
+
+	ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2a, sizeof(c)), c);
+}
+
 /* Forks; the child runs and exits with 0. */
 static pid_t in_child(void (*run)(void))
 {
@@ -182,16 +191,17 @@ static void live_a_whole_life(void)
 	allocate(fd, RM_DEVICE, SUBDEVICE, 0x2080);
 	allocate(fd, RM_DEVICE, TSG, 0xa06c);
 	allocate(fd, TSG, CHANNEL, 0xc86f);
-	control(fd, TSG, 0xa06c0103, 0);
 	control(fd, TSG, 0xa06c0101, 0x56); /* refused by RM */
 	control(fd, TSG, 0xa06c0101, 0);
+	set_timeslice(fd, TSG, SLICE_US, 0x56);
+	set_timeslice(fd, TSG, SLICE_US, 0);
 	free_object(fd, CHANNEL);
 	free_object(fd, TSG);
 	free_object(fd, CLIENT);
 	close(fd);
 }
 
-enum { IOCTLS_OF_A_LIFE = 11 };
+enum { IOCTLS_OF_A_LIFE = 12 };
 
 TEST(should_report_a_whole_life_in_order)
 {
@@ -207,6 +217,7 @@ TEST(should_report_a_whole_life_in_order)
 		{GPUSEG_OBSERVER_SCHEDULES, 0, TSG, 0}, /* also what RM refuses has begun */
 		{GPUSEG_OBSERVER_SCHEDULES, 0, TSG, 0},
 		{GPUSEG_OBSERVER_SCHEDULED, 0, TSG, 0},
+		{GPUSEG_OBSERVER_TIMESLICE, SLICE_US, TSG, 0},
 		{GPUSEG_OBSERVER_FREE, 0, CHANNEL, 0},
 		{GPUSEG_OBSERVER_FREE, 0, TSG, 0},
 		{GPUSEG_OBSERVER_FREE, 0, CLIENT, 0},

@@ -8,7 +8,7 @@ package dev.gpuseg.mechanisms;
  */
 public final class Layouts {
     // observer/observer_abi.h
-    public static final int OBSERVER_VERSION = 3;
+    public static final int OBSERVER_VERSION = 4;
     public static final int OBSERVER_HELLO = 1;
     public static final int OBSERVER_OPEN = 2;
     public static final int OBSERVER_CLOSE = 3;
@@ -23,6 +23,7 @@ public final class Layouts {
     public static final int OBSERVER_SCHEDULED = 12;
     public static final int OBSERVER_SCHEDULES = 13;
     public static final int OBSERVER_GROUP_GONE = 14;
+    public static final int OBSERVER_TIMESLICE = 15;
     public static final int OBSERVER_NVIDIA = 1;
     public static final int OBSERVER_KFD = 2;
     public static final int OBSERVER_NVGPU = 3;

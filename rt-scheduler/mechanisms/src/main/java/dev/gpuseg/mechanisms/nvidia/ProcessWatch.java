@@ -279,6 +279,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
                 p.exemption = known.exemption;
                 p.announced = true;
                 p.scheduled.addAll(known.scheduled);
+                p.newTimeslices.putAll(known.newTimeslices);
                 p.observed = known.observed;
                 onChange.run();   // it was attached without channels
             } else {
@@ -330,9 +331,13 @@ final class ProcessWatch implements Runnable, ObservationListener {
             observed.put(o.pid(), seen);
         }
         seen.take(o);
-        if (o.kind() == Observation.Kind.SCHEDULED) {
+        if (o.kind() == Observation.Kind.SCHEDULED || o.kind() == Observation.Kind.TIMESLICE) {
             if (p != null && p.startTicks == o.startTicks()) {
-                scheduled(p, new RmContext.Scheduled(o.client(), o.handle(), o.timeNs()));
+                if (o.kind() == Observation.Kind.SCHEDULED) {
+                    scheduled(p, new RmContext.Scheduled(o.client(), o.handle(), o.timeNs()));
+                } else {
+                    sliced(p, o);
+                }
             }
             return;
         }
@@ -359,6 +364,15 @@ final class ProcessWatch implements Runnable, ObservationListener {
             p.nextRefreshNs = System.nanoTime();
         }
         onChange.run();
+    }
+
+    /** It has a slice of its own now, whatever was chosen for it: the enforcer remembers this one and chooses again. */
+    private void sliced(final WatchedProcess p, final Observation o) {
+        final Long key = RmTimeslices.key(o.client(), o.handle());
+        if (p.newTimeslices.size() < SCHEDULED_MOST || p.newTimeslices.containsKey(key)) {
+            p.newTimeslices.put(key, Integer.toUnsignedLong(o.parent()));
+            onChange.run();
+        }
     }
 
     private void news(final WatchedProcess p, final ObservedProcess seen) {

@@ -34,12 +34,21 @@ final class RmTimeslices {
         this.failed = failed;
     }
 
-    /** Of all compute channel groups of a context. False if RM refused one of them. */
+    /**
+     * Of all compute channel groups of a context. What has it already is not set again: RM takes all its locks for
+     * that, and the GPU stops what runs. False if RM refused one of them.
+     */
     boolean set(final WatchedProcess of, final RmContext context, final long timesliceNs) {
+        takeNew(of);
+        if (of.sliced == context && of.slicedNs == timesliceNs) {
+            return true;
+        }
         boolean done = true;
         for (final RmContext.Tsg tsg : context.tsgs()) {
             done &= !tsg.compute() || set(of.ownTimeslices, tsg, timesliceNs);
         }
+        of.sliced = done ? context : null;
+        of.slicedNs = timesliceNs;
         return done;
     }
 
@@ -50,6 +59,8 @@ final class RmTimeslices {
      * @param context what the process consists of now, null if nothing is known of it at the moment
      */
     boolean restore(final WatchedProcess of, final RmContext context) {
+        takeNew(of);
+        of.sliced = null;
         if (context != null) {
             context.tsgs().forEach(tsg -> reach(of.ownTimeslices, tsg));
         }
@@ -69,6 +80,7 @@ final class RmTimeslices {
 
     /** What a tool without this daemon's memory needs to restore them: {@code struct gpuseg_rm_timeslices}. */
     byte[] payload(final WatchedProcess of, final RmContext context) {
+        takeNew(of);
         final ByteBuffer b = ByteBuffer.allocate(HEADER_BYTES + ENTRY_BYTES * ENTRIES_MAX)
             .order(ByteOrder.LITTLE_ENDIAN);
         int count = 0;
@@ -87,8 +99,21 @@ final class RmTimeslices {
         return count == 0 ? NOTHING : Arrays.copyOf(b.array(), HEADER_BYTES + count * ENTRY_BYTES);
     }
 
+    static long key(final int client, final int handle) {
+        return (long) client << Integer.SIZE | handle & 0xffffffffL;
+    }
+
     private static long key(final RmContext.Tsg tsg) {
-        return (long) tsg.client() << Integer.SIZE | tsg.handle() & 0xffffffffL;
+        return key(tsg.client(), tsg.handle());
+    }
+
+    /** What the process itself has set meanwhile is its own from now on, and in effect. */
+    private static void takeNew(final WatchedProcess of) {
+        of.newTimeslices.forEach((key, us) -> {
+            of.ownTimeslices.computeIfPresent(key, (same, own) -> new Own(own.tsg, us));
+            of.sliced = null;
+            of.newTimeslices.remove(key, us);   // unless it has set another one meanwhile
+        });
     }
 
     /** What it had before it was changed, asked once; 0 if the driver does not say. */

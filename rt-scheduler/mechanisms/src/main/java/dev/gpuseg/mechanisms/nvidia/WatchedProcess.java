@@ -4,6 +4,7 @@ package dev.gpuseg.mechanisms.nvidia;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /** One process that a {@link ProcessWatch} follows. Each field names its writer (W) and its readers (R). */
@@ -40,6 +41,11 @@ final class WatchedProcess {
     volatile boolean attached;
     /** Enforcer, under the lock: time slices before they were changed, by client and channel group. */
     final Map<Long, RmTimeslices.Own> ownTimeslices = new HashMap<>();
+    /** W watch thread, the enforcer takes: time slices that it gave itself, us, by client and channel group. */
+    final Map<Long, Long> newTimeslices = new ConcurrentHashMap<>();
+    /** Enforcer, under the lock: all of it has the time slice {@link #slicedNs}; null = that is not certain. */
+    RmContext sliced;
+    long slicedNs;
     /** W watch thread, R enforcer, dispatcher: its channels carry the work of other processes. */
     volatile boolean mpsServer;
     /** W watch thread, R enforcer, dispatcher: why it must stay enabled, or null; see {@link MpsRule}. */

@@ -67,7 +67,9 @@ public record Observation(Kind kind, int pid, long startTicks, boolean whole, lo
         /** The process has begun to have one scheduled: the driver needs some hundred microseconds for that. */
         SCHEDULES(Layouts.OBSERVER_SCHEDULES),
         /** A control group was removed; its last {@link GroupAccount}. */
-        GROUP_GONE(Layouts.OBSERVER_GROUP_GONE);
+        GROUP_GONE(Layouts.OBSERVER_GROUP_GONE),
+        /** The process gave a channel group its time slice; how long, in us, is in {@link Observation#parent}. */
+        TIMESLICE(Layouts.OBSERVER_TIMESLICE);
 
         private static final Kind[] ALL = values();
 

@@ -325,6 +325,21 @@ class NvidiaMechanismTest {
     }
 
     @Test
+    void shouldSetNoTimesliceTwice() throws Exception {
+        final RmRig.App app = rig.start();
+        final ContextRef c = attached(app, 1);
+        assertTrue(mechanism.setTimeslice(c, 500_000));
+        rig.inject(RmCommand.SET_TIMESLICE, 1, RmStatus.NOT_SUPPORTED);
+        assertTrue(mechanism.setTimeslice(c, 500_000), "no call, which would have been refused");
+        assertFalse(mechanism.setTimeslice(c, 1_000_000));
+        assertTrue(mechanism.setTimeslice(c, 500_000), "what a refused call left is not known");
+        assertTrue(mechanism.setTimeslice(c, 0));
+        assertEquals(2048, rig.timesliceUs(app));
+        assertTrue(mechanism.setTimeslice(c, 500_000));
+        assertEquals(500, rig.timesliceUs(app), "it had its own meanwhile");
+    }
+
+    @Test
     void shouldHaveNoTimesliceToGiveBackOfAProcessThatHasEnded() throws Exception {
         final RmRig.App app = rig.start();
         final ContextRef c = attached(app, 1);
@@ -344,9 +359,9 @@ class NvidiaMechanismTest {
         rig.inject(RmCommand.SET_TIMESLICE, 1, RmStatus.NOT_SUPPORTED);
         assertFalse(mechanism.setTimeslice(c, 0));
         assertTrue(mechanism.lastError().contains("2048 us was refused"), mechanism.lastError());
-        assertEquals(1_000, timesliceUs(app));
+        assertEquals(1_000, rig.timesliceUs(app));
         assertTrue(mechanism.setTimeslice(c, 0));
-        assertEquals(2048, timesliceUs(app));
+        assertEquals(2048, rig.timesliceUs(app));
         assertTrue(mechanism.setTimeslice(c, 1_000_000));
         rig.inject(RmCommand.SET_TIMESLICE, 1, RmStatus.OBJECT_NOT_FOUND);
         assertTrue(mechanism.setTimeslice(c, 0), "the process has freed that channel group");
@@ -545,15 +560,6 @@ class NvidiaMechanismTest {
         assertTrue(RmRig.advances(other, LIVELY_MS));
     }
 
-    private long timesliceUs(final RmRig.App app) throws Exception {
-        for (final JsonNode tsg : rig.list(app.pid()).path("tsgs")) {
-            if (tsg.path("gr0").asBoolean()) {
-                return tsg.path("timeslice_us").asLong();
-            }
-        }
-        throw new AssertionError("no compute work: " + rig.list(app.pid()));
-    }
-
     @Test
     void shouldLeaveTimeSlicesToTheWatchdogWhenTheDaemonDies() throws Exception {
         final RmRig.App app = rig.start();
@@ -566,15 +572,15 @@ class NvidiaMechanismTest {
                     System.nanoTime(), mechanism.timeslicePayload(each));
                 assertTrue(mechanism.setTimeslice(each, 1_000_000_000L));
             }
-            assertEquals(1_000_000, timesliceUs(app));
+            assertEquals(1_000_000, rig.timesliceUs(app));
             assertEquals(mechanism.timeslicePayload(c).length, 2 * 16, "what it had is asked once");
             mechanism.close();   // descriptors gone, as after a kill
-            assertEquals(1_000_000, timesliceUs(app), "the driver keeps it");
+            assertEquals(1_000_000, rig.timesliceUs(app), "the driver keeps it");
             dead.process.destroyForcibly().waitFor();
             assertEquals(2, held.timeslices());
             assertEquals(0, held.count(), "no process is disabled for it");
             assertEquals(0, rig.run("gpuseg-watchdog", "--dir", directory.toString(), "--release", "--force"));
-            assertEquals(2048, timesliceUs(app));
+            assertEquals(2048, rig.timesliceUs(app));
             assertEquals(0, held.timeslices());
         }
         mechanism = new NvidiaMechanism(0, Protection.DEFAULTS);

@@ -172,6 +172,26 @@ class ObservedMechanismTest {
         assertTrue(RmRig.advances(started.get(), LIVELY_MS));
     }
 
+    /** CUDA sets the slice of a context when all else of it is made, over one that was chosen meanwhile. */
+    @Test
+    void shouldChooseATimesliceAgainWhenTheProcessHasSetItsOwn() throws Exception {
+        final CompletableFuture<RmRig.App> started = startedThatSchedulesAfter(SCHEDULE_MS);
+        RmRig.await("it is announced", () -> found.size() == 1);
+        final int pid = found.keySet().iterator().next();
+        final ContextRef c = new ContextRef(1, 0, pid, found.get(pid), "app");
+        mechanism.attach(c);
+        RmRig.await("all channels", () -> mechanism.units(c) == 8);
+        assertTrue(mechanism.setTimeslice(c, 500_000));
+        assertFalse(started.isDone(), "it was to set its own later");
+        final RmRig.App app = started.get();
+        RmRig.await("it is set again", () -> {
+            assertTrue(mechanism.setTimeslice(c, 500_000));
+            return rig.timesliceUs(app) == 500;
+        });
+        assertTrue(mechanism.setTimeslice(c, 0));
+        assertEquals(2048, rig.timesliceUs(app), "not what it was born with");
+    }
+
     private CompletableFuture<RmRig.App> startedThatSchedulesAfter(final int ms) {
         return CompletableFuture.supplyAsync(() -> {
             try {

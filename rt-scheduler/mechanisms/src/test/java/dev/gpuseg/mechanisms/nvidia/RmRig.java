@@ -265,6 +265,20 @@ final class RmRig implements AutoCloseable {
         return new ObjectMapper().readTree(line);
     }
 
+    /** The time slice of its compute work. */
+    long timesliceUs(final App app) {
+        try {
+            for (final JsonNode tsg : list(app.pid()).path("tsgs")) {
+                if (tsg.path("gr0").asBoolean()) {
+                    return tsg.path("timeslice_us").asLong();
+                }
+            }
+        } catch (final Exception e) {
+            throw new IllegalStateException(e);
+        }
+        throw new AssertionError("no compute work of pid " + app.pid());
+    }
+
     /** The next controls of a command answer with a status and do nothing. */
     void inject(final RmCommand command, final int count, final int status) throws Exception {
         run("gpuseg-rm", "inject", "0x" + Integer.toHexString(command.number()), Integer.toString(count),

@@ -139,7 +139,7 @@ class SeveralGpusTest {
         final String[] both = {Integer.toString(one.pid()), Integer.toString(other.pid())};
         final int before = rig.stats().get("disables").asInt();
         final Process tool = rig.withDevice("gpuseg-rm", "turns", "5", "500", "60", both[0], both[1]).start();
-        RmRig.await("slices are set", () -> computeSliceUs(one) == 500 && computeSliceUs(other) == 500);
+        RmRig.await("slices are set", () -> rig.timesliceUs(one) == 500 && rig.timesliceUs(other) == 500);
         final long[] kernels = {one.kernels(), other.kernels()};
         RmRig.await("each has turns", () -> one.kernels() > kernels[0] + 2 && other.kernels() > kernels[1] + 2);
         tool.toHandle().destroy();   // SIGTERM; its output stays open
@@ -147,20 +147,7 @@ class SeveralGpusTest {
         assertTrue(said.path("turns").asInt() >= 2, said.toString());
         assertTrue(rig.stats().get("disables").asInt() - before >= said.path("turns").asInt());
         assertEquals(0, rig.stats().get("disabled_channels").asInt());
-        assertEquals(List.of(2048L, 2048L), List.of(computeSliceUs(one), computeSliceUs(other)));
-    }
-
-    private long computeSliceUs(final RmRig.App app) {
-        try {
-            for (final JsonNode tsg : rig.list(app.pid()).path("tsgs")) {
-                if (tsg.path("gr0").asBoolean()) {
-                    return tsg.path("timeslice_us").asLong();
-                }
-            }
-            return 0;
-        } catch (final Exception e) {
-            throw new IllegalStateException(e);
-        }
+        assertEquals(List.of(2048L, 2048L), List.of(rig.timesliceUs(one), rig.timesliceUs(other)));
     }
 
     @Test
