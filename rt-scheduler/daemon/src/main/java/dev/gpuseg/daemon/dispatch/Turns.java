@@ -30,8 +30,8 @@ import java.util.function.Consumer;
  * everybody's turns, and where admission proves bounds, which know no turns. Dispatcher thread only.
  */
 final class Turns {
-    /** Of best-effort contexts. Shorter ones gain nothing: with turns, who has the GPU has used it up. */
-    static final long SHORT_NS = 500_000;
+    /** Of best-effort contexts. With turns none has another to yield to, so that short ones cost nothing. */
+    static final long SHORT_NS = 100_000;
     /** Of the contexts of the highest real-time tasks: longer than any segment. */
     static final long LONG_NS = 1_000_000_000;
     /** A process that is known for less takes no part. */

@@ -47,7 +47,7 @@ class NvidiaSystemTest {
     private static final int OWN_US = 2048;
     /** Of the highest real-time task, and of best effort beside it. */
     private static final int TASK_US = 1_000_000;
-    private static final int OTHERS_US = 500;
+    private static final int OTHERS_US = 100;
     private static final int TURNS = 10;
     private static final int SEGMENTS = 400;
     private static final int STOP = 19;
