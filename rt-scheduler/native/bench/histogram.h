@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * histogram.h - counts of times in buckets of at most 3 % width, in memory of fixed size that processes can share. One
- * writer.
+ * histogram.h - counts of times in buckets of less than 0.8 % width, in memory of fixed size that processes can share. One
+ * writer; readers may look meanwhile.
  *
- * Below 32 ns every value has a bucket; above, each power of two has 32.
+ * Below 128 ns every value has a bucket; above, each power of two has 128.
  */
 #ifndef GPUSEG_BENCH_HISTOGRAM_H
 #define GPUSEG_BENCH_HISTOGRAM_H
 
 #include <stdint.h>
 
-enum { HISTOGRAM_SUB = 32, HISTOGRAM_BUCKETS = 60 * HISTOGRAM_SUB };
+enum {
+	HISTOGRAM_BITS = 7,
+	HISTOGRAM_SUB = 1 << HISTOGRAM_BITS,
+	HISTOGRAM_BUCKETS = (65 - HISTOGRAM_BITS) * HISTOGRAM_SUB
+};
 
 struct histogram {
 	uint64_t count;
@@ -25,7 +29,7 @@ static inline unsigned histogram_bucket(int64_t ns)
 
 	if (value < HISTOGRAM_SUB)
 		return (unsigned)value;
-	shift = 63 - 5 - (unsigned)__builtin_clzll(value); /* keeps the leading bit and five more */
+	shift = 63 - HISTOGRAM_BITS - (unsigned)__builtin_clzll(value); /* keeps the leading bit and seven more */
 	return (shift + 1) * HISTOGRAM_SUB + (unsigned)(value >> shift) - HISTOGRAM_SUB;
 }
 
@@ -41,10 +45,12 @@ static inline int64_t histogram_value(unsigned bucket)
 
 static inline void histogram_add(struct histogram *h, int64_t ns)
 {
-	h->buckets[histogram_bucket(ns)]++;
-	h->count++;
+	uint64_t *bucket = &h->buckets[histogram_bucket(ns)];
+
+	__atomic_store_n(bucket, *bucket + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->count, h->count + 1, __ATOMIC_RELAXED);
 	if (ns > h->max_ns)
-		h->max_ns = ns;
+		__atomic_store_n(&h->max_ns, ns, __ATOMIC_RELAXED);
 }
 
 static inline void histogram_merge(struct histogram *into, const struct histogram *from)
@@ -59,15 +65,17 @@ static inline void histogram_merge(struct histogram *into, const struct histogra
 /* Nearest rank; per_million 999000 is p99.9. Upper end of the bucket, at most the largest value. 0 if empty. */
 static inline int64_t histogram_at(const struct histogram *h, uint64_t per_million)
 {
-	const uint64_t rank = (h->count * per_million + 999999) / 1000000;
+	const uint64_t count = __atomic_load_n(&h->count, __ATOMIC_RELAXED);
+	const int64_t max_ns = __atomic_load_n(&h->max_ns, __ATOMIC_RELAXED);
+	const uint64_t rank = (count * per_million + 999999) / 1000000;
 	uint64_t seen = 0;
 
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS && h->count; i++) {
-		seen += h->buckets[i];
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS && count; i++) {
+		seen += __atomic_load_n(&h->buckets[i], __ATOMIC_RELAXED);
 		if (seen >= rank)
-			return histogram_value(i) < h->max_ns ? histogram_value(i) : h->max_ns;
+			return histogram_value(i) < max_ns ? histogram_value(i) : max_ns;
 	}
-	return h->max_ns;
+	return max_ns;
 }
 
 #endif /* GPUSEG_BENCH_HISTOGRAM_H */

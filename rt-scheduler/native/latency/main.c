@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpuseg-latency - what cyclictest is for a CPU, for a GPU: a kernel that is due periodically, and how long it takes
+ * from then until the CPU sees its end. See measure.h; `gpuseg latency` runs it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base.h"
+#include "gpuseg_abi.h"
+#include "latency/report.h"
+
+#define TRACING_DIR "/sys/kernel/tracing"
+#define PERIOD_DEFAULT_NS NS_PER_MS
+#define DURATION_DEFAULT_NS (10 * NS_PER_S)
+#define DURATION_MAX_NS (24 * 3600 * NS_PER_S)
+#define BEGIN_LIMIT_NS (10 * NS_PER_S)
+#define SETTLE_NS (300 * NS_PER_MS) /* after the loads began, and after the daemon has seen the task */
+
+enum { EXIT_NO = 3, KERNEL_PARTS = 4, PRIORITY_DEFAULT = 49, TINY_THREADS = 32, WORK_THREADS = 128 };
+enum { UNSET = -1, SPIN_LONG = 4000000 };
+
+static struct options {
+	int64_t kernel_ns, period_ns, duration_ns, break_ns;
+	int gpu, priority;
+	bool compare, json;
+	const char *html, *histfile;
+	struct load loads[LOADS_MAX];
+	int load_count;
+} o = {.period_ns = UNSET, .duration_ns = DURATION_DEFAULT_NS, .priority = PRIORITY_DEFAULT};
+
+static struct gpu gpu;
+static struct report report;
+static gpuseg_client *client;
+static gpuseg_task *task;
+
+static const char help[] =
+	"Usage: gpuseg latency [option]...\n"
+	"What cyclictest is for a CPU, for an NVIDIA GPU: a kernel is due periodically, and its latency counts from "
+	"the "
+	"time at which it was due until the CPU sees its end. Needs neither a daemon, nor root, nor CUDA's toolkit.\n\n"
+	"  --kernel TIME       the kernel works for this time, such as 5ms (default: it does nothing)\n"
+	"  --period TIME       when it is due (default: 1ms, or four times the kernel if that is longer)\n"
+	"  --duration TIME     of each measurement (default: 10s)\n"
+	"  --load KIND,...     measure alone, then beside processes that keep the GPU busy: products, copies, "
+	"launches, "
+	"contexts; a kind may be given again\n"
+	"  --compare           then once more as a real-time task of the daemon, which must run\n"
+	"  --priority N        of that task, 1..99 (default: 49)\n"
+	"  --gpu N             which GPU, as nvidia-smi counts (default: 0)\n"
+	"  --break TIME        end at the first latency above this one, and stop the kernel's trace if permitted\n"
+	"  --json              print one JSON object instead of the table\n"
+	"  --html FILE         write a page with the distributions\n"
+	"  --histfile FILE     write lines of microseconds and counts\n"
+	"  --help              this text\n\n"
+	"Exit status: 0 measured, 1 failure, 2 usage, 3 a latency above --break, or --compare without a daemon.\n"
+	"For a real-time priority of its own: chrt -f 50 gpuseg latency. Keep the kernel shorter than the period "
+	"then.\n";
+
+static void on_signal(int number)
+{
+	(void)number;
+	stopping = 1;
+}
+
+/* ---- options ---- */
+
+static void take_loads(const char *text)
+{
+	char kind[32];
+
+	for (const char *p = text;;) {
+		const size_t length = strcspn(p, ",");
+
+		snprintf(kind, sizeof(kind), "%.*s", (int)(length < sizeof(kind) ? length : sizeof(kind) - 1), p);
+		if (!load_kind_named(kind))
+			usage_error("--load: \"%s\" is unknown; use " LOAD_KINDS, kind);
+		if (o.load_count == LOADS_MAX)
+			usage_error("--load: more than %d processes; use fewer", LOADS_MAX);
+		o.loads[o.load_count++].kind = load_kind_named(kind);
+		if (p[length] == '\0')
+			return;
+		p += length + 1;
+	}
+}
+
+static void parse_options(int argc, char **argv)
+{
+	enum { KERNEL = 1, PERIOD, DURATION, LOAD, COMPARE, PRIORITY, GPU, BREAK, JSON, HTML, HISTFILE };
+	static const struct option known[] = {
+		{"kernel", required_argument, NULL, KERNEL},
+		{"period", required_argument, NULL, PERIOD},
+		{"duration", required_argument, NULL, DURATION},
+		{"load", required_argument, NULL, LOAD},
+		{"compare", no_argument, NULL, COMPARE},
+		{"priority", required_argument, NULL, PRIORITY},
+		{"gpu", required_argument, NULL, GPU},
+		{"break", required_argument, NULL, BREAK},
+		{"json", no_argument, NULL, JSON},
+		{"html", required_argument, NULL, HTML},
+		{"histfile", required_argument, NULL, HISTFILE},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+		switch (option) {
+		case KERNEL:
+			o.kernel_ns = option_duration("--kernel", optarg, NS_PER_US, 10 * NS_PER_S);
+			break;
+		case PERIOD:
+			o.period_ns = option_duration("--period", optarg, 50 * NS_PER_US, 100 * NS_PER_S);
+			break;
+		case DURATION:
+			o.duration_ns = option_duration("--duration", optarg, NS_PER_MS, DURATION_MAX_NS);
+			break;
+		case LOAD:
+			take_loads(optarg);
+			break;
+		case COMPARE:
+			o.compare = true;
+			break;
+		case PRIORITY:
+			o.priority = (int)option_integer("--priority", optarg, 1, 99);
+			break;
+		case GPU:
+			o.gpu = (int)option_integer("--gpu", optarg, 0, 63);
+			break;
+		case BREAK:
+			o.break_ns = option_duration("--break", optarg, NS_PER_US, DURATION_MAX_NS);
+			break;
+		case JSON:
+			o.json = true;
+			break;
+		case HTML:
+			o.html = optarg;
+			break;
+		case HISTFILE:
+			o.histfile = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			exit(EXIT_SUCCESS);
+		default:
+			exit(EXIT_USAGE); /* getopt_long said why */
+		}
+	}
+	if (optind < argc)
+		usage_error("\"%s\" is no option; see gpuseg latency --help", argv[optind]);
+	if (o.period_ns == UNSET)
+		o.period_ns =
+			KERNEL_PARTS * o.kernel_ns > PERIOD_DEFAULT_NS ? KERNEL_PARTS * o.kernel_ns : PERIOD_DEFAULT_NS;
+	if (o.kernel_ns >= o.period_ns)
+		usage_error("--kernel: %" PRId64 " us do not fit into a period of %" PRId64
+			    " us; give a longer --period",
+			    o.kernel_ns / 1000, o.period_ns / 1000);
+	if (o.duration_ns < o.period_ns)
+		usage_error("--duration: %" PRId64 " us are shorter than the period, %" PRId64 " us; give a longer one",
+			    o.duration_ns / 1000, o.period_ns / 1000);
+}
+
+/* ---- the daemon ---- */
+
+/* What the daemon does on this GPU: fills report.daemon. 0, or an exit status after one line. */
+static int ask_daemon(void)
+{
+	struct gpuseg_status status = {0};
+	char directory[512], path[600];
+	ssize_t got = -1;
+	int fd;
+
+	if (gpuseg_runtime_dir(directory, sizeof(directory)) < 0)
+		directory[0] = '\0';
+	snprintf(path, sizeof(path), "%s/" GPUSEG_STATUS_NAME, directory);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, &status, sizeof(status));
+		close(fd);
+	}
+	if (got == sizeof(status) && status.magic == GPUSEG_STATUS_MAGIC && strcmp(status.mechanism, "sim") == 0) {
+		message("--compare: the daemon schedules a virtual GPU, not this one; start it with: sudo gpuseg run");
+		return EXIT_NO;
+	}
+	if (got == sizeof(status) && status.magic == GPUSEG_STATUS_MAGIC)
+		snprintf(report.daemon, sizeof(report.daemon), "mechanism %.15s, policy %.15s", status.mechanism,
+			 status.policy);
+	else
+		snprintf(report.daemon, sizeof(report.daemon), "mechanism unknown");
+	return 0;
+}
+
+static int connect_daemon(void)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+
+	attr.name = "latency";
+	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* what runs unmanaged is not to be measured */
+	if (gpuseg_connect(&attr, &client) == 0)
+		return 0;
+	message("--compare: %s", gpuseg_last_message(NULL));
+	return -1;
+}
+
+static void disconnect_daemon(void)
+{
+	gpuseg_disconnect(client);
+	client = NULL;
+	task = NULL;
+}
+
+/* Before anything is measured: is there a daemon that would take the task? */
+static int check_daemon(void)
+{
+	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	int rc;
+
+	attr.name = "latency";
+	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST;
+	rc = gpuseg_connect(&attr, &client);
+	if (rc == -ENOTCONN) {
+		message("--compare: no daemon runs; start it with: sudo gpuseg run");
+		return EXIT_NO;
+	}
+	if (rc < 0) {
+		message("--compare: %s", gpuseg_last_message(NULL));
+		return EXIT_FAILURE;
+	}
+	disconnect_daemon();
+	return ask_daemon();
+}
+
+static int open_task(void)
+{
+	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
+
+	if (connect_daemon() != 0)
+		return -1;
+	attr.name = "latency";
+	attr.priority = (uint32_t)o.priority;
+	attr.gpu = (uint32_t)gpu.index;
+	attr.period_ns = o.period_ns;
+	attr.timeout_ns = BEGIN_LIMIT_NS;
+	attr.spin_count = SPIN_LONG; /* it keeps its processor while it waits, as it does for the kernel */
+	if (gpuseg_task_open(client, &attr, &task) == 0)
+		return 0;
+	message("--compare: %s", gpuseg_last_message(client));
+	return -1;
+}
+
+/* ---- measurements ---- */
+
+static struct measurement *next_measurement(const char *key, const char *title)
+{
+	struct measurement *m = &report.measurements[report.count++];
+
+	m->key = key;
+	snprintf(m->title, sizeof(m->title), "%s", title);
+	return m;
+}
+
+static int run_measurement(const struct plan *plan, const char *key, const char *title)
+{
+	struct measurement *m = next_measurement(key, title);
+	const bool loaded = o.load_count && strcmp(key, "alone") != 0;
+	int rc;
+
+	sleep_until(now_ns() + SETTLE_NS, &stopping);
+	for (int i = 0; loaded && i < o.load_count; i++)
+		o.loads[i].done_before = load_done(&o.loads[i]);
+	const int64_t began_ns = now_ns();
+
+	rc = measure(&gpu, plan, client, task, m);
+	for (int i = 0; loaded && i < o.load_count; i++)
+		m->load_rates[i] =
+			(double)(load_done(&o.loads[i]) - o.loads[i].done_before) * 1e9 / (double)(now_ns() - began_ns);
+	if (m->response.histogram.count == 0)
+		report.count--; /* ended before the first sample */
+	return rc == 0 && loaded ? loads_check(o.loads, o.load_count) : rc;
+}
+
+static bool go_on(void)
+{
+	return !stopping && !(report.count && report.measurements[report.count - 1].broke);
+}
+
+static int measure_all(const struct plan *plan, uint64_t product_rounds)
+{
+	int rc = 0;
+
+	if (!o.load_count && !o.compare)
+		return run_measurement(plan, "as-is", "as it is");
+	if (o.load_count) {
+		rc = run_measurement(plan, "alone", "alone");
+		if (rc == 0 && go_on())
+			rc = loads_start(o.loads, o.load_count, o.gpu, product_rounds);
+	}
+	if (rc == 0 && go_on())
+		rc = run_measurement(plan, "driver", o.load_count ? "beside load, driver alone" : "driver alone");
+	if (rc == 0 && go_on() && o.compare) {
+		rc = open_task();
+		if (rc == 0)
+			rc = run_measurement(plan, "gpuseg", o.load_count ? "beside load, with gpuseg" : "with gpuseg");
+		disconnect_daemon();
+	}
+	return rc;
+}
+
+static void say_break(const struct measurement *m)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		 "sample %" PRIu64 " (%s) took %.1f us, above --break, %.6f s after its begin, at %.6f s",
+		 m->response.histogram.count, m->title, (double)m->response.last_ns / 1e3,
+		 (double)m->break_after_ns / 1e9, (double)m->break_at_ns / 1e9);
+	message("%s of CLOCK_MONOTONIC%s", text,
+		trace_stop(TRACING_DIR, text) ? "; the kernel's trace is stopped" : "");
+}
+
+static void describe_machine(void)
+{
+	static const char *const names[] = {[SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr"};
+	struct sched_param parameter = {0};
+	const int policy = sched_getscheduler(0);
+	struct utsname system;
+
+	if (uname(&system) == 0)
+		snprintf(report.system, sizeof(report.system), "%.20s %.64s %.20s%s", system.sysname, system.release,
+			 system.machine, strstr(system.version, "PREEMPT_RT") ? " PREEMPT_RT" : "");
+	sched_getparam(0, &parameter);
+	if (policy == SCHED_FIFO || policy == SCHED_RR)
+		snprintf(report.scheduling, sizeof(report.scheduling), "%s:%d", names[policy],
+			 parameter.sched_priority);
+	else
+		snprintf(report.scheduling, sizeof(report.scheduling), "%s",
+			 policy == SCHED_OTHER ? "other" : "special");
+}
+
+/* As cyclictest: processors that sleep deeply wake late. Where it is not permitted, they do. The file stays open. */
+static void keep_processors_awake(void)
+{
+	const int fd = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+	const int32_t latency_us = 0;
+
+	if (fd >= 0 && write(fd, &latency_us, sizeof(latency_us)) != sizeof(latency_us))
+		close(fd);
+}
+
+static int prepare(struct plan *plan, uint64_t *product_rounds)
+{
+	struct work products = {.threads = PRODUCTS_THREADS};
+	bool needs_products = false;
+
+	if (gpu_find(&gpu, o.gpu) != 0 || gpu_open(&gpu, 0) != 0)
+		return -1;
+	if (o.kernel_ns) {
+		plan->work.blocks = gpu.multiprocessors;
+		plan->work.threads = WORK_THREADS;
+		if (gpu_calibrate(&gpu, &plan->work, o.kernel_ns) != 0)
+			return -1;
+	}
+	for (int i = 0; i < o.load_count; i++)
+		needs_products = needs_products || strcmp(load_name(&o.loads[i]), "products") == 0;
+	products.blocks = gpu.multiprocessors * PRODUCTS_BLOCKS;
+	if (needs_products && gpu_calibrate(&gpu, &products, PRODUCTS_NS) != 0)
+		return -1;
+	*product_rounds = products.rounds;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+	struct plan plan = {.work = {.blocks = 1, .threads = TINY_THREADS}};
+	struct output page, lines;
+	uint64_t product_rounds = 0;
+	int rc;
+
+	program_name = "gpuseg latency";
+	sigaction(SIGTERM, &action, NULL);
+	if (argc > 1 && strcmp(argv[1], LOAD_ARGUMENT) == 0)
+		return load_main(argc - 2, argv + 2);
+	sigaction(SIGINT, &action, NULL);
+	parse_options(argc, argv);
+	plan.period_ns = o.period_ns;
+	plan.duration_ns = o.duration_ns;
+	plan.break_ns = o.break_ns;
+	plan.live = isatty(STDERR_FILENO);
+	if ((o.html && output_check(&page, "--html", o.html) != 0) ||
+	    (o.histfile && output_check(&lines, "--histfile", o.histfile) != 0))
+		return EXIT_FAILURE;
+	rc = o.compare ? check_daemon() : 0;
+	if (rc != 0)
+		return rc;
+	if (prepare(&plan, &product_rounds) != 0)
+		return EXIT_FAILURE;
+	keep_processors_awake();
+	describe_machine();
+	report.gpu = &gpu;
+	report.kernel_ns = o.kernel_ns;
+	report.period_ns = o.period_ns;
+	report.break_ns = o.break_ns;
+	report.priority = o.priority;
+	report.loads = o.loads;
+	report.load_count = o.load_count;
+	rc = measure_all(&plan, product_rounds);
+	loads_stop(o.loads, o.load_count);
+	report.complete = rc == 0 && go_on();
+	if (report.count && report.measurements[report.count - 1].broke)
+		say_break(&report.measurements[report.count - 1]);
+	gpu_close(&gpu);
+	if (report.count == 0) {
+		if (rc == 0)
+			message("ended before the first sample");
+		return EXIT_FAILURE;
+	}
+	if (o.json)
+		report_json(&report, stdout);
+	else
+		report_text(&report, stdout);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		message("the result cannot be written: %s", strerror(errno));
+		rc = -1;
+	}
+	if ((o.html && output_write(&page, &report, report_page) != 0) ||
+	    (o.histfile && output_write(&lines, &report, report_histogram) != 0))
+		rc = -1;
+	if (rc != 0)
+		return EXIT_FAILURE;
+	return report.measurements[report.count - 1].broke ? EXIT_NO : EXIT_SUCCESS;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * measure.h - the periodic kernel and its times.
+ *
+ *   due ──(late)──► awake ─ begin, launch ─ the GPU ─► done          then sleep until the next time that is due
+ *
+ * The response counts from the time at which the kernel was due, so what the CPU loses is in it. A time that passes
+ * while the kernel before is not done is skipped and counted; the response of that kernel shows why.
+ */
+#ifndef GPUSEG_LATENCY_MEASURE_H
+#define GPUSEG_LATENCY_MEASURE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/histogram.h"
+#include "gpuseg.h"
+#include "latency/gpu.h"
+
+/* Set by SIGINT and SIGTERM. */
+extern volatile int stopping;
+
+enum { BREAK_NEVER = 0 };
+
+struct times {
+	struct histogram histogram;
+	int64_t min_ns, last_ns, sum_ns;
+};
+
+struct measurement {
+	const char *key;       /* in JSON and files: "alone" */
+	char title[64];	       /* for people */
+	struct times response; /* from due to done */
+	struct times late;     /* of that, until the CPU was awake */
+	uint64_t skipped;
+	int64_t took_ns;
+	bool broke;			     /* the last sample was longer than --break */
+	int64_t break_after_ns, break_at_ns; /* since the begin of this measurement; of CLOCK_MONOTONIC */
+	double load_rates[16];
+	uint64_t touches; /* with a task: how often the GPU was made to switch to this process ahead of a begin */
+};
+
+struct plan {
+	struct work work;
+	int64_t period_ns, duration_ns, break_ns;
+	bool live; /* a line on stderr that follows */
+};
+
+/* Measures until the duration is over, a sample is too long, or `stopping`. task NULL: without marks. 0 or -1. */
+int measure(struct gpu *gpu, const struct plan *plan, gpuseg_client *client, gpuseg_task *task, struct measurement *m);
+
+static inline int64_t times_mean(const struct times *t)
+{
+	return t->histogram.count ? t->sum_ns / (int64_t)t->histogram.count : 0;
+}
+
+#endif /* GPUSEG_LATENCY_MEASURE_H */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A libcuda.so.1 for tests of gpuseg-latency without a GPU. A stream carries out kernels one after the other in computed
+ * time: one nanosecond a round and thread block of one multiprocessor; a call that looks delivers what is over. Nothing
+ * is shared between processes, so loads disturb nobody. Never measured with.
+ *
+ * GPUSEG_STANDIN_FAIL=NAME lets that call fail; cuInit then says that there is no device.
+ */
+#define _GNU_SOURCE
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/pace.h"
+#include "common/base.h"
+#include "latency/gpu.h"
+
+#define STANDIN __attribute__((visibility("default")))
+
+enum { NO_DEVICE = 100, OUT_OF_MEMORY = 2, INVALID_VALUE = 1, QUEUE = 4096, MULTIPROCESSORS = 4 };
+
+struct CUctx_st {
+	int unused;
+};
+
+struct CUstream_st {
+	struct {
+		int64_t done_ns;
+		uint32_t *word;
+		uint32_t number;
+	} queue[QUEUE];
+	uint64_t put, taken;
+	int64_t busy_until_ns;
+};
+
+/* clang-format off */
+#define X(name, parameters) STANDIN CUresult name parameters;
+CUDA_FUNCTIONS(X)
+#undef X
+/* clang-format on */
+
+static bool fails(const char *call)
+{
+	const char *named = getenv("GPUSEG_STANDIN_FAIL");
+
+	return named && strcmp(named, call) == 0;
+}
+
+CUresult cuInit(unsigned int flags)
+{
+	return fails("cuInit") ? NO_DEVICE : flags ? INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+	*version = 13000;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorString(CUresult result, const char **text)
+{
+	*text = result == NO_DEVICE	  ? "no CUDA-capable device is detected"
+		: result == OUT_OF_MEMORY ? "out of memory"
+					  : "invalid argument";
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+	*count = 2;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	*device = ordinal;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int size, CUdevice device)
+{
+	snprintf(name, (size_t)size, "stand-in \"<%d>\", no GPU", device);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+{
+	(void)device;
+	*value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? MULTIPROCESSORS : 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetPCIBusId(char *text, int size, CUdevice device)
+{
+	snprintf(text, (size_t)size, "0000:%02x:00.0", 0x1b + device);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
+{
+	(void)flags;
+	(void)device;
+	*context = fails("cuCtxCreate") ? NULL : calloc(1, sizeof(**context));
+	return *context ? CUDA_SUCCESS : OUT_OF_MEMORY;
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	free(context);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+	return context ? CUDA_SUCCESS : INVALID_VALUE;
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	*module = (CUmodule)(uintptr_t)image;
+	return strstr(image, ".target sm_50") ? CUDA_SUCCESS : INVALID_VALUE;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+	*function = (CUfunction)strstr((const char *)module, name);
+	return *function ? CUDA_SUCCESS : INVALID_VALUE;
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	*stream = flags == CU_STREAM_NON_BLOCKING ? calloc(1, sizeof(**stream)) : NULL;
+	return *stream ? CUDA_SUCCESS : INVALID_VALUE;
+}
+
+CUresult cuStreamQuery(CUstream s)
+{
+	const int64_t at_ns = now_ns();
+
+	if (fails("cuStreamQuery"))
+		return INVALID_VALUE;
+	for (; s->taken < s->put && s->queue[s->taken % QUEUE].done_ns <= at_ns; s->taken++)
+		*s->queue[s->taken % QUEUE].word = s->queue[s->taken % QUEUE].number;
+	return s->taken == s->put && s->busy_until_ns <= at_ns ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	CUresult result;
+
+	while ((result = cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY)
+		sleep_until(now_ns() + NS_PER_US * 100, NULL);
+	return result;
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+			unsigned int by, unsigned int bz, unsigned int shared, CUstream s, void **parameters,
+			void **extra)
+{
+	const int64_t at_ns = now_ns();
+	uint64_t rounds;
+	void *word;
+
+	if (!f || !gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared || extra ||
+	    s->put - s->taken == QUEUE)
+		return INVALID_VALUE;
+	memcpy(&word, parameters[0], sizeof(word));
+	memcpy(&rounds, parameters[1], sizeof(rounds));
+	if (s->busy_until_ns < at_ns)
+		s->busy_until_ns = at_ns;
+	s->busy_until_ns += (int64_t)(rounds * ((gx + MULTIPROCESSORS - 1) / MULTIPROCESSORS));
+	s->queue[s->put % QUEUE].done_ns = s->busy_until_ns;
+	s->queue[s->put % QUEUE].word = word;
+	memcpy(&s->queue[s->put % QUEUE].number, parameters[2], sizeof(uint32_t));
+	s->put++;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+{
+	*address = fails("cuMemAlloc") ? 0 : (CUdeviceptr)(uintptr_t)malloc(bytes);
+	return *address ? CUDA_SUCCESS : OUT_OF_MEMORY;
+}
+
+CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	*address = aligned_alloc(4096, bytes);
+	return *address ? CUDA_SUCCESS : OUT_OF_MEMORY;
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned int flags)
+{
+	*device = (CUdeviceptr)(uintptr_t)host;
+	return flags ? INVALID_VALUE : CUDA_SUCCESS;
+}
+
+/* Of a copy only the time is kept: ten bytes a nanosecond. */
+static CUresult copy(size_t bytes, CUstream s)
+{
+	const int64_t at_ns = now_ns();
+
+	s->busy_until_ns = (s->busy_until_ns > at_ns ? s->busy_until_ns : at_ns) + (int64_t)(bytes / 10);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+	return to && from ? copy(bytes, stream) : INVALID_VALUE;
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	return to && from ? copy(bytes, stream) : INVALID_VALUE;
+}
