@@ -208,6 +208,13 @@ static double x_of(const struct axis *axis, double ns)
 	return LEFT + fmin(fmax(part, 0), 1) * (RIGHT - LEFT);
 }
 
+static void axis_number(double ns, char *text, size_t size)
+{
+	const double scale = ns < 999e3 ? 1e3 : ns < 999e6 ? 1e6 : 1e9;
+
+	snprintf(text, size, "%g %s", ns / scale, scale < 1e6 ? "µs" : scale < 1e9 ? "ms" : "s");
+}
+
 /* Lines at 1, 2 and 5 of each decade, numbers where there is room. */
 static void draw_axis(const struct axis *axis, int bottom, const char *name, FILE *out)
 {
@@ -227,7 +234,7 @@ static void draw_axis(const struct axis *axis, int bottom, const char *name, FIL
 			if (x - last < 58)
 				continue;
 			last = x;
-			duration_text(llround(ns), text, sizeof(text));
+			axis_number(ns, text, sizeof(text));
 			fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>", x, bottom + 18,
 				text);
 		}

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "bench/pace.h"
 #include "common/base.h"
@@ -40,6 +41,14 @@ struct CUstream_st {
 CUDA_FUNCTIONS(X)
 #undef X
 /* clang-format on */
+
+/* Zeroed; not on the heap, since a driver's memory is not either. */
+static void *room(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
 
 static bool fails(const char *call)
 {
@@ -102,13 +111,13 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 {
 	(void)flags;
 	(void)device;
-	*context = fails("cuCtxCreate") ? NULL : calloc(1, sizeof(**context));
+	*context = fails("cuCtxCreate") ? NULL : room(sizeof(**context));
 	return *context ? CUDA_SUCCESS : OUT_OF_MEMORY;
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context)
 {
-	free(context);
+	munmap(context, sizeof(*context));
 	return CUDA_SUCCESS;
 }
 
@@ -131,7 +140,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
-	*stream = flags == CU_STREAM_NON_BLOCKING ? calloc(1, sizeof(**stream)) : NULL;
+	*stream = flags == CU_STREAM_NON_BLOCKING ? room(sizeof(**stream)) : NULL;
 	return *stream ? CUDA_SUCCESS : INVALID_VALUE;
 }
 
@@ -180,14 +189,14 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
-	*address = fails("cuMemAlloc") ? 0 : (CUdeviceptr)(uintptr_t)malloc(bytes);
+	*address = fails("cuMemAlloc") ? 0 : (CUdeviceptr)(uintptr_t)room(bytes);
 	return *address ? CUDA_SUCCESS : OUT_OF_MEMORY;
 }
 
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int flags)
 {
 	(void)flags;
-	*address = aligned_alloc(4096, bytes);
+	*address = room(bytes);
 	return *address ? CUDA_SUCCESS : OUT_OF_MEMORY;
 }
 

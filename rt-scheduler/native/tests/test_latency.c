@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpuseg-latency on a stand-in of the driver: what it measures, writes and refuses. No check depends on how long
+ * anything takes.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/histogram.h"
+#include "common/base.h"
+#include "latency/report.h"
+#include "tests/check.h"
+#include "tests/rig.h"
+
+enum { TEXT_BYTES = 1 << 20 };
+
+#define PROGRAM "gpuseg-latency"
+
+static char text[TEXT_BYTES];
+
+static void use_standin(void)
+{
+	const char *build = getenv("GPUSEG_TEST_BUILD");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/standin/latency", build ? build : "build");
+	setenv("LD_LIBRARY_PATH", path, 1);
+	setenv("GPUSEG_DIR", rig_directory(), 1); /* no daemon there */
+}
+
+static int run(const char *const arguments[])
+{
+	use_standin();
+	return rig_run(PROGRAM, arguments, text, sizeof(text));
+}
+
+static const char *content(const char *path)
+{
+	static char bytes[TEXT_BYTES];
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0, "%s: %s", path, strerror(errno));
+	rig_read_all(fd, bytes, sizeof(bytes));
+	return bytes;
+}
+
+static size_t lines_of(const char *s)
+{
+	size_t lines = 0;
+
+	for (; *s; s++)
+		lines += *s == '\n';
+	return lines;
+}
+
+/* ---- a reader of JSON: NULL where it is none, else what follows the value ---- */
+
+static const char *json_value(const char *p);
+
+static const char *json_list(const char *p, char end, bool named)
+{
+	if (*p == end)
+		return p + 1;
+	for (;; p++) {
+		if (named) {
+			if (*p != '"')
+				return NULL;
+			p = json_value(p);
+			if (!p || *p++ != ':')
+				return NULL;
+		}
+		p = json_value(p);
+		if (!p || (*p != ',' && *p != end))
+			return NULL;
+		if (*p == end)
+			return p + 1;
+	}
+}
+
+static const char *json_value(const char *p)
+{
+	char *end;
+
+	if (*p == '{')
+		return json_list(p + 1, '}', true);
+	if (*p == '[')
+		return json_list(p + 1, ']', false);
+	if (*p == '"') {
+		for (p++; *p && *p != '"'; p++)
+			if (*p == '\\')
+				p++;
+		return *p ? p + 1 : NULL;
+	}
+	for (const char *const *word = (const char *const[]){"true", "false", "null", NULL}; *word; word++)
+		if (strncmp(p, *word, strlen(*word)) == 0)
+			return p + strlen(*word);
+	strtod(p, &end);
+	return end == p ? NULL : end;
+}
+
+static void check_json(void)
+{
+	const char *end = json_value(text);
+
+	CHECK(end && strcmp(end, "\n") == 0, "no JSON, or more than that: %s", text);
+}
+
+/* The number behind a key, in the measurement of this name. */
+static int64_t number(const char *measurement, const char *key)
+{
+	char name[64];
+	const char *p;
+
+	snprintf(name, sizeof(name), "\"name\":\"%s\"", measurement);
+	p = strstr(text, name);
+	CHECK(p, "no measurement %s: %s", measurement, text);
+	snprintf(name, sizeof(name), "\"%s\":", key);
+	p = strstr(p, name);
+	CHECK(p, "no %s: %s", key, text);
+	return strtoll(p + strlen(name), NULL, 10);
+}
+
+/* What the pairs of the measurement's histogram add up to; none is above the longest or below the least by its bucket. */
+static int64_t histogram_sum(const char *measurement)
+{
+	char name[64];
+	const char *p;
+	int64_t sum = 0, last = -1;
+
+	snprintf(name, sizeof(name), "\"name\":\"%s\"", measurement);
+	p = strstr(strstr(text, name), "\"histogram_ns\":[");
+	CHECK(p, "no histogram");
+	p += strlen("\"histogram_ns\":[");
+	while (*p == '[' || *p == ',') {
+		long long value = 0, count = 0;
+
+		p += *p == ',';
+		CHECK(sscanf(p, "[%lld,%lld]", &value, &count) == 2 && value > last && count > 0, "at %.40s", p);
+		last = value;
+		sum += count;
+		p = strchr(p, ']') + 1;
+	}
+	CHECK(last >= number(measurement, "max_ns"), "the longest is in the last bucket");
+	return sum;
+}
+
+TEST(should_measure_as_it_is_without_any_option_but_the_duration)
+{
+	const char *const arguments[] = {"--duration", "100ms", "--json", NULL};
+
+	CHECK_EQ(run(arguments), 0);
+	check_json();
+	CHECK_CONTAINS(text, "{\"gpu\":\"stand-in \\\"<0>\\\", no GPU\",");
+	CHECK_CONTAINS(text, "\"kernel_ns\":0,\"period_ns\":1000000,\"complete\":true,\"loads\":[]");
+	CHECK(number("as-is", "samples") > 0, "nothing measured");
+	/* Every time that was due is a sample or skipped; the last kernel may pass some behind the end. */
+	CHECK(number("as-is", "samples") + number("as-is", "skipped") >= 100, "times are lost: %s", text);
+	CHECK_EQ(histogram_sum("as-is"), number("as-is", "samples"));
+	CHECK(number("as-is", "min_ns") <= number("as-is", "mean_ns") &&
+		      number("as-is", "mean_ns") <= number("as-is", "max_ns"),
+	      "out of order: %s", text);
+	CHECK(number("as-is", "50") <= number("as-is", "99.9") && number("as-is", "99.9") <= number("as-is", "max_ns"),
+	      "percentiles out of order: %s", text);
+}
+
+TEST(should_measure_alone_then_beside_each_kind_of_load)
+{
+	const char *const arguments[] = {
+		"--kernel",   "200us", "--period", "2ms",   "--load", "products,copies,launches,contexts,products",
+		"--duration", "200ms", "--json",   "--gpu", "1",      NULL};
+	const char *rates;
+
+	CHECK_EQ(run(arguments), 0);
+	check_json();
+	CHECK_CONTAINS(text, "<1>");
+	CHECK_CONTAINS(text, "\"kernel_ns\":200000,\"period_ns\":2000000,\"complete\":true,"
+			     "\"loads\":[\"products\",\"copies\",\"launches\",\"contexts\",\"products\"]");
+	CHECK_EQ(histogram_sum("alone"), number("alone", "samples"));
+	CHECK_EQ(histogram_sum("driver"), number("driver", "samples"));
+	CHECK_CONTAINS(strstr(text, "\"name\":\"alone\""), "\"loads_per_s\":[]");
+	rates = strstr(strstr(text, "\"name\":\"driver\""), "\"loads_per_s\":[");
+	CHECK(rates, "no rates: %s", text);
+	rates += strlen("\"loads_per_s\":");
+	for (int i = 0; i < 5; i++) {
+		char *end;
+		const double rate = strtod(rates + 1, &end);
+
+		CHECK(end != rates + 1 && rate >= 0, "load %d: %s", i, rates); /* each did something, else it fails */
+		rates = end;
+	}
+	CHECK(*rates == ']', "five rates");
+}
+
+TEST(should_print_a_table_and_a_histogram)
+{
+	const char *const arguments[] = {"--duration", "50ms", NULL};
+
+	CHECK_EQ(run(arguments), 0);
+	CHECK_CONTAINS(text, "stand-in \"<0>\", no GPU, driver ");
+	CHECK_CONTAINS(text, "a kernel that does nothing every 1 ms");
+	CHECK_CONTAINS(text, "load: none");
+	CHECK_CONTAINS(text, "p99.9");
+	CHECK_CONTAINS(text, "\nas it is ");
+	CHECK_CONTAINS(text, "up to us       as-is");
+	CHECK_CONTAINS(text, "#\n");
+}
+
+TEST(should_stop_at_the_first_sample_above_break)
+{
+	const char *const arguments[] = {"--break", "1us", "--duration", "60s", "--json", NULL};
+	const char *json;
+
+	CHECK_EQ(run(arguments), 3); /* no kernel ends within 1 us of its time */
+	CHECK_CONTAINS(text, "gpuseg latency: sample 1 (as it is) took ");
+	CHECK_CONTAINS(text, "above --break");
+	json = strchr(text, '{');
+	CHECK(json, "no JSON");
+	memmove(text, json, strlen(json) + 1);
+	check_json();
+	CHECK_EQ(number("as-is", "samples"), 1);
+	CHECK_CONTAINS(text, "\"complete\":false");
+	CHECK_CONTAINS(text, "\"break\":{\"sample\":1,\"took_ns\":");
+}
+
+TEST(should_write_a_page_and_lines)
+{
+	const char *const arguments[] = {"--kernel", "100us",	    "--load",	  "launches",	 "--duration", "100ms",
+					 "--html",   rig_path("p"), "--histfile", rig_path("h"), "--json",     NULL};
+	long long us, alone, driver, sums[2] = {0}, last = -1;
+	struct stat file;
+	const char *p;
+
+	CHECK_EQ(run(arguments), 0);
+	p = content(rig_path("p"));
+	CHECK_CONTAINS(p, "<!DOCTYPE html>");
+	CHECK_CONTAINS(p, "GPU latency: stand-in &quot;&lt;0&gt;&quot;, no GPU");
+	CHECK_CONTAINS(p, "A kernel of 100 us every 1 ms · load: launches");
+	CHECK_CONTAINS(p, "beside load, driver alone");
+	CHECK_CONTAINS(p, "prefers-color-scheme:dark");
+	CHECK(strcmp(p + strlen(p) - 8, "</html>\n") == 0, "ends with %s", p + strlen(p) - 8);
+	CHECK(!strstr(p, "<script") && !strstr(p, "http") && !strstr(p, "nan") && !strstr(p, "inf\""), "not plain: %s",
+	      p);
+	p = content(rig_path("h"));
+	CHECK(strncmp(p, "# us alone driver\n", 18) == 0, "%.40s", p);
+	for (p += 18; sscanf(p, "%lld %lld %lld\n", &us, &alone, &driver) == 3; p = strchr(p, '\n') + 1) {
+		CHECK(us > last && alone + driver > 0, "line %.40s", p);
+		last = us;
+		sums[0] += alone;
+		sums[1] += driver;
+	}
+	CHECK_EQ(*p, '\0');
+	CHECK_EQ(sums[0], number("alone", "samples"));
+	CHECK_EQ(sums[1], number("driver", "samples"));
+	CHECK(stat(rig_path("p"), &file) == 0 && (file.st_mode & 0777 & ~0644) == 0 && file.st_mode & 0400, "mode %o",
+	      file.st_mode);
+}
+
+TEST(should_write_a_page_wholly_or_not_at_all)
+{
+	const char *const small[] = {"--duration", "20ms", "--html", rig_path("p"), "--json", NULL};
+	const char *const full[] = {"--duration", "20ms", "--html", "/dev/full", "--json", NULL};
+	const char *const nowhere[] = {"--duration", "60s", "--html", rig_path("none/p"), NULL};
+	const char *const both[] = {"--duration", "20ms", "--histfile", "/dev/full", NULL};
+	struct rlimit limit = {.rlim_cur = 2048, .rlim_max = RLIM_INFINITY};
+	FILE *file = fopen(rig_path("p"), "we");
+
+	CHECK(file && fputs("the page before", file) >= 0 && fclose(file) == 0, "%s", strerror(errno));
+	CHECK_EQ(run(full), 1);
+	CHECK_CONTAINS(text, "gpuseg latency: --html /dev/full: No space left on device");
+	CHECK_EQ(run(both), 1);
+	CHECK_CONTAINS(text, "gpuseg latency: --histfile /dev/full: No space left on device");
+	CHECK_EQ(run(nowhere), 1); /* at once, not after a minute */
+	CHECK_CONTAINS(text, "No such file or directory");
+	CHECK_EQ(lines_of(text), 1);
+	signal(SIGXFSZ, SIG_IGN);
+	CHECK_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = 2048;
+	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	CHECK_EQ(run(small), 1);
+	CHECK_CONTAINS(text, "File too large");
+	CHECK(strcmp(content(rig_path("p")), "the page before") == 0, "the old page is gone");
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	CHECK_EQ(run(small), 0);
+	CHECK_CONTAINS(content(rig_path("p")), "</html>");
+	snprintf(text, sizeof(text), "ls %s | grep -q part", rig_directory());
+	CHECK(system(text) != 0, "a part was left"); /* grep finds none */
+}
+
+static bool has_samples(void *pid)
+{
+	char path[64];
+	const char *p;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", *(pid_t *)pid);
+	p = strstr(content(path), "\nvoluntary_ctxt_switches:");
+	/* It sleeps once for each kernel, and of a long measurement a thousand at most are for warmth. */
+	return p && strtoll(p + strlen("\nvoluntary_ctxt_switches:"), NULL, 10) > 1200;
+}
+
+TEST(should_report_what_it_has_when_it_is_stopped)
+{
+	const char *const arguments[] = {"--duration", "3600s", "--json", NULL};
+	int output;
+	pid_t pid;
+
+	use_standin();
+	pid = rig_start(PROGRAM, arguments, &output);
+	CHECK(rig_until(has_samples, &pid), "it measures nothing");
+	kill(pid, SIGINT);
+	rig_read_all(output, text, sizeof(text));
+	CHECK_EQ(rig_wait(pid), 0);
+	check_json();
+	CHECK_CONTAINS(text, "\"complete\":false");
+	CHECK_EQ(histogram_sum("as-is"), number("as-is", "samples"));
+}
+
+TEST(should_refuse_bad_options_in_one_line)
+{
+	static const struct {
+		const char *arguments[6];
+		const char *says;
+	} cases[] = {
+		{{"--period", "1", NULL}, "has no unit"},
+		{{"--period", "10us", NULL}, "--period"},
+		{{"--kernel", "5ms", "--period", "1ms", NULL}, "give a longer --period"},
+		{{"--period", "1s", "--duration", "500ms", NULL}, "give a longer one"},
+		{{"--load", "products,everything", NULL}, "\"everything\" is unknown; use products, copies"},
+		{{"--load", "", NULL}, "is unknown; use products"},
+		{{"--priority", "100", NULL}, "1 to 99"},
+		{{"--gpu", "64", NULL}, "0 to 63"},
+		{{"--break", "soon", NULL}, "is not a duration"},
+		{{"--speed", NULL}, "--speed"},
+		{{"fast", NULL}, "\"fast\" is no option"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CHECK_EQ(run(cases[i].arguments), 2);
+		CHECK_CONTAINS(text, cases[i].says);
+		CHECK_EQ(lines_of(text), 1);
+	}
+}
+
+TEST(should_say_in_one_line_what_is_missing)
+{
+	const char *const plain[] = {"--duration", "60s", NULL};
+	const char *const third[] = {"--gpu", "2", NULL};
+	const char *const copies[] = {"--duration", "20ms", "--load", "launches,copies", NULL};
+	const char *const compare[] = {"--duration", "60s", "--compare", NULL};
+	FILE *file;
+
+	CHECK_EQ(run(compare), 3);
+	CHECK_CONTAINS(text, "gpuseg latency: --compare: no daemon runs; start it with: sudo gpuseg run\n");
+	CHECK_EQ(lines_of(text), 1);
+	CHECK_EQ(run(third), 1);
+	CHECK_CONTAINS(text, "--gpu: there is no GPU 2; use 0 to 1");
+	setenv("GPUSEG_STANDIN_FAIL", "cuInit", 1);
+	CHECK_EQ(run(plain), 1);
+	CHECK_CONTAINS(text, "gpuseg latency: cuInit: no CUDA-capable device is detected");
+	CHECK_EQ(lines_of(text), 1);
+	setenv("GPUSEG_STANDIN_FAIL", "cuCtxCreate", 1);
+	CHECK_EQ(run(plain), 1);
+	CHECK_CONTAINS(text, "out of memory (CUDA error 2)");
+	setenv("GPUSEG_STANDIN_FAIL", "cuStreamQuery", 1);
+	CHECK_EQ(run(plain), 1);
+	CHECK_CONTAINS(text, "cuStreamQuery: invalid argument");
+	setenv("GPUSEG_STANDIN_FAIL", "cuMemAlloc", 1);
+	CHECK_EQ(run(copies), 1); /* what was measured alone is printed */
+	CHECK_CONTAINS(text, "load copies: cuMemAlloc: out of memory");
+	CHECK_CONTAINS(text, "--load copies: the process ended with status 1");
+	CHECK_CONTAINS(text, "\nalone ");
+	/* No driver: what is found by its name is no library. */
+	file = fopen(rig_path("libcuda.so.1"), "we");
+	CHECK(file && fclose(file) == 0, "%s", strerror(errno));
+	setenv("LD_LIBRARY_PATH", rig_directory(), 1);
+	CHECK_EQ(rig_run(PROGRAM, plain, text, sizeof(text)), 1);
+	CHECK_CONTAINS(text, "gpuseg latency: no NVIDIA driver on this machine: ");
+	CHECK_EQ(lines_of(text), 1);
+}
+
+TEST(should_stop_the_trace_of_the_kernel_after_a_line_in_it)
+{
+	FILE *marker = fopen(rig_path("trace_marker"), "we"), *on = fopen(rig_path("tracing_on"), "we");
+
+	CHECK(marker && on && fputs("1\n", on) >= 0 && fclose(on) == 0 && fclose(marker) == 0, "%s", strerror(errno));
+	CHECK_EQ(trace_stop(rig_directory(), "sample 7"), 1);
+	CHECK(strcmp(content(rig_path("trace_marker")), "sample 7") == 0, "no line");
+	CHECK(content(rig_path("tracing_on"))[0] == '0', "not stopped");
+	CHECK_EQ(trace_stop(rig_path("nowhere"), "sample 7"), 0);
+}
+
+TEST(should_keep_every_value_within_its_bucket)
+{
+	static struct histogram h;
+	unsigned last = 0;
+
+	for (int64_t value = 0; value < (INT64_C(1) << 61); value += 1 + value / 500) {
+		const unsigned bucket = histogram_bucket(value);
+		const int64_t end = histogram_value(bucket);
+
+		CHECK(bucket < HISTOGRAM_BUCKETS && bucket >= last, "value %" PRId64 " in bucket %u after %u", value,
+		      bucket, last);
+		CHECK(end >= value && (double)(end - value) <= 0.008 * (double)value, "value %" PRId64 ", end %" PRId64,
+		      value, end);
+		CHECK_EQ(histogram_bucket(end), bucket);
+		CHECK_EQ(histogram_bucket(end + 1), bucket + 1);
+		last = bucket;
+	}
+	CHECK_EQ(histogram_at(&h, 500000), 0);
+	for (int64_t value = 1; value <= 1000; value++)
+		histogram_add(&h, value * 100000);
+	CHECK_EQ(histogram_at(&h, 1000000), 100000000);
+	CHECK(histogram_at(&h, 500000) >= 50000000 && histogram_at(&h, 500000) <= 50400000, "p50 %" PRId64,
+	      histogram_at(&h, 500000));
+	CHECK(histogram_at(&h, 999000) >= 99900000 && histogram_at(&h, 999000) <= 100000000, "p99.9 %" PRId64,
+	      histogram_at(&h, 999000));
+}
+
+static const struct check_case cases[] = {
+	CASE(should_measure_as_it_is_without_any_option_but_the_duration),
+	CASE(should_measure_alone_then_beside_each_kind_of_load),
+	CASE(should_print_a_table_and_a_histogram),
+	CASE(should_stop_at_the_first_sample_above_break),
+	CASE(should_write_a_page_and_lines),
+	CASE(should_write_a_page_wholly_or_not_at_all),
+	CASE(should_report_what_it_has_when_it_is_stopped),
+	CASE(should_refuse_bad_options_in_one_line),
+	CASE(should_say_in_one_line_what_is_missing),
+	CASE(should_stop_the_trace_of_the_kernel_after_a_line_in_it),
+	CASE(should_keep_every_value_within_its_bucket),
+};
+CHECK_MAIN_APART(cases)
