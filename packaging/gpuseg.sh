@@ -5,6 +5,10 @@ if [ "${1:-}" = exec ]; then
 	shift
 	exec /usr/libexec/gpuseg/gpuseg-exec "$@" # starts at once, without a Java runtime
 fi
+if [ "${1:-}" = latency ]; then
+	shift
+	exec /usr/libexec/gpuseg/gpuseg-latency "$@"
+fi
 if [ "${1:-}" = fleet ]; then
 	if [ "${2:-}" != agent ]; then
 		echo "gpuseg fleet: use gpuseg fleet agent, the agent of a Kubernetes node" >&2

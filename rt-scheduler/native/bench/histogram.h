@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * histogram.h - counts of times in buckets of less than 0.8 % width, in memory of fixed size that processes can share. One
- * writer; readers may look meanwhile.
+ * histogram.h - counts of times in buckets of less than 0.8 % width, in memory of fixed size that processes can share.
+ * One writer; readers may look meanwhile.
  *
  * Below 128 ns every value has a bucket; above, each power of two has 128.
  */

@@ -48,26 +48,25 @@ static gpuseg_task *task;
 
 static const char help[] =
 	"Usage: gpuseg latency [option]...\n"
-	"What cyclictest is for a CPU, for an NVIDIA GPU: a kernel is due periodically, and its latency counts from "
-	"the "
-	"time at which it was due until the CPU sees its end. Needs neither a daemon, nor root, nor CUDA's toolkit.\n\n"
-	"  --kernel TIME       the kernel works for this time, such as 5ms (default: it does nothing)\n"
-	"  --period TIME       when it is due (default: 1ms, or four times the kernel if that is longer)\n"
-	"  --duration TIME     of each measurement (default: 10s)\n"
-	"  --load KIND,...     measure alone, then beside processes that keep the GPU busy: products, copies, "
-	"launches, "
-	"contexts; a kind may be given again\n"
-	"  --compare           then once more as a real-time task of the daemon, which must run\n"
-	"  --priority N        of that task, 1..99 (default: 49)\n"
-	"  --gpu N             which GPU, as nvidia-smi counts (default: 0)\n"
-	"  --break TIME        end at the first latency above this one, and stop the kernel's trace if permitted\n"
-	"  --json              print one JSON object instead of the table\n"
-	"  --html FILE         write a page with the distributions\n"
-	"  --histfile FILE     write lines of microseconds and counts\n"
-	"  --help              this text\n\n"
-	"Exit status: 0 measured, 1 failure, 2 usage, 3 a latency above --break, or --compare without a daemon.\n"
-	"For a real-time priority of its own: chrt -f 50 gpuseg latency. Keep the kernel shorter than the period "
-	"then.\n";
+	"Measure how late periodic kernels end on an NVIDIA GPU, as cyclictest does for a CPU. The latency of a "
+	"kernel\n"
+	"counts from the time at which it was due until the CPU sees its end. Needs no daemon, no root and no CUDA\n"
+	"toolkit.\n\n"
+	"  --kernel TIME: the kernel works for this time, such as 5ms (default: it does nothing).\n"
+	"  --period TIME: how often it is due (default: 1ms, or four times the kernel if that is longer).\n"
+	"  --duration TIME: of each measurement (default: 10s). Ctrl-C ends it earlier.\n"
+	"  --load KIND,...: measure alone, then beside a process for each KIND that keeps the GPU busy: products, "
+	"copies,\n"
+	"      launches, contexts. A KIND may stand there several times.\n"
+	"  --compare: measure once more as a real-time task of the daemon, which must run.\n"
+	"  --priority N: of that task, 1..99 (default: 49).\n"
+	"  --gpu N: which GPU, as nvidia-smi counts (default: 0).\n"
+	"  --break TIME: end at the first latency above TIME, and stop the kernel's trace where that is permitted.\n"
+	"  --json: print one JSON object instead of the table.\n"
+	"  --html FILE: write a page with the distributions.\n"
+	"  --histfile FILE: write lines of microseconds and counts.\n\n"
+	"chrt -f 50 gpuseg latency gives the measuring thread a real-time priority on its CPU.\n\n"
+	"Exit status: 0 measured, 1 failure, 2 usage, 3 a latency above --break, or --compare without a daemon.\n";
 
 static void on_signal(int number)
 {
@@ -394,6 +393,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], LOAD_ARGUMENT) == 0)
 		return load_main(argc - 2, argv + 2);
 	sigaction(SIGINT, &action, NULL);
+	argv[0] = (char *)(uintptr_t)program_name; /* for getopt_long */
 	parse_options(argc, argv);
 	plan.period_ns = o.period_ns;
 	plan.duration_ns = o.duration_ns;

@@ -2,7 +2,7 @@
 /*
  * measure.h - the periodic kernel and its times.
  *
- *   due ──(late)──► awake ─ begin, launch ─ the GPU ─► done          then sleep until the next time that is due
+ *   due --(late)--> awake - begin, launch - the GPU -> done          then sleep until the next time that is due
  *
  * The response counts from the time at which the kernel was due, so what the CPU loses is in it. A time that passes
  * while the kernel before is not done is skipped and counted; the response of that kernel shows why.

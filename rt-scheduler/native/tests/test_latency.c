@@ -127,7 +127,7 @@ static int64_t number(const char *measurement, const char *key)
 	return strtoll(p + strlen(name), NULL, 10);
 }
 
-/* What the pairs of the measurement's histogram add up to; none is above the longest or below the least by its bucket. */
+/* What the pairs of the measurement's histogram add up to. They ascend, and the longest is in the last. */
 static int64_t histogram_sum(const char *measurement)
 {
 	char name[64];
@@ -337,7 +337,7 @@ TEST(should_refuse_bad_options_in_one_line)
 		{{"--priority", "100", NULL}, "1 to 99"},
 		{{"--gpu", "64", NULL}, "0 to 63"},
 		{{"--break", "soon", NULL}, "is not a duration"},
-		{{"--speed", NULL}, "--speed"},
+		{{"--speed", NULL}, "gpuseg latency: unrecognized option '--speed'"},
 		{{"fast", NULL}, "\"fast\" is no option"},
 	};
 

@@ -33,6 +33,7 @@ import picocli.CommandLine.Spec;
         DoctorCommand.class,
         ConfigCommand.class,
         DemoCommand.class,
+        LatencyCommand.class,
         BenchCommand.class,
         CalibrateCommand.class,
         AnalyzeCommand.class,
@@ -54,7 +55,7 @@ final class GpusegCommand implements Runnable {
                 .with("The running daemon", "live", "policy", "cgroups", "stop", "release", "config")
                 .with("Recordings", "trace", "replay")
                 .with("Analysis", "simulate", "generate", "sweep", "verify")
-                .with("Measuring and testing a machine", "calibrate", "bench", "faults")
+                .with("Measuring and testing a machine", "latency", "calibrate", "bench", "faults")
                 .ofCommands(spec);
             return spec;
         }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.cli;
+
+import dev.gpuseg.command.NativePrograms;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.IModelTransformer;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Parameters;
+
+/**
+ * Measures the latency of a GPU. The C program {@code gpuseg-latency} does it, which the launchers start directly: it
+ * needs no runtime of Java. This class is its help and manual page, and passes every argument on where somebody starts
+ * it through Java.
+ */
+@Command(name = "latency", mixinStandardHelpOptions = true,
+    modelTransformer = LatencyCommand.EverythingIsPassedOn.class,
+    description = "Measure how late periodic kernels end on an NVIDIA GPU, as cyclictest does for a CPU. The latency "
+        + "of a kernel counts from the time at which it was due until the CPU sees its end. Needs no daemon, no root "
+        + "and no CUDA toolkit.",
+    footer = {"",
+        "Options:",
+        "  --kernel TIME: the kernel works for this time, such as 5ms (default: it does nothing).",
+        "  --period TIME: how often it is due (default: 1ms, or four times the kernel if that is "
+            + "longer).",
+        "  --duration TIME: of each measurement (default: 10s). Ctrl-C ends it earlier.",
+        "  --load KIND,...: measure alone, then beside a process for each KIND that keeps the GPU busy: "
+            + "products, copies, launches, contexts. A KIND may stand there several times.",
+        "  --compare: measure once more as a real-time task of the daemon, which must run.",
+        "  --priority N: of that task, 1..99 (default: 49).",
+        "  --gpu N: which GPU, as nvidia-smi counts (default: 0).",
+        "  --break TIME: end at the first latency above TIME, and stop the kernel's trace where that is "
+            + "permitted.",
+        "  --json: print one JSON object instead of the table.",
+        "  --html FILE: write a page with the distributions.",
+        "  --histfile FILE: write lines of microseconds and counts.",
+        "",
+        "chrt -f 50 gpuseg latency gives the measuring thread a real-time priority on its CPU."},
+    exitCodeListHeading = "%nExit status:%n",
+    exitCodeList = {"0:measured", "1:failure", "2:usage", "3:a latency above --break, or --compare without a daemon"})
+final class LatencyCommand implements Callable<Integer> {
+    private static final String PROGRAM = "gpuseg-latency";
+
+    @Parameters(paramLabel = "OPTION", arity = "0..*", description = "Listed below.")
+    private List<String> arguments = List.of();
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        final List<String> line = new ArrayList<>(List.of(NativePrograms.named(PROGRAM).toString()));
+        line.addAll(arguments);
+        return new ProcessBuilder(line).inheritIO().start().waitFor();
+    }
+
+    /** The options are the program's. */
+    static final class EverythingIsPassedOn implements IModelTransformer {
+        @Override
+        public CommandSpec transform(final CommandSpec spec) {
+            spec.parser().unmatchedOptionsArePositionalParams(true);
+            return spec;
+        }
+    }
+}
