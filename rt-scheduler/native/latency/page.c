@@ -11,6 +11,7 @@
 
 /* Of a drawing, in its own units. */
 enum { LEFT = 78, RIGHT = 1080, WIDTH = 1100, TOP = 14, TAIL_BOTTOM = 374, COUNT_BOTTOM = 194, AXIS = 44, BINS = 160 };
+enum { LABEL_WIDTH = 170, LABEL_HEIGHT = 17 };
 
 static const char style[] =
 	":root{color-scheme:light dark;--bg:#fff;--fg:#1a1f26;--muted:#5a6572;--line:#e1e5ea;--card:#f5f7f9;"
@@ -28,14 +29,15 @@ static const char style[] =
 	".card "
 	"b{display:block;font-size:34px;line-height:1.2;letter-spacing:-.02em;font-variant-numeric:tabular-nums}\n"
 	".card span{color:var(--muted)}.card .name{color:var(--fg);font-weight:600}\n"
-	"svg{width:100%;height:auto;display:block}svg text{fill:var(--muted);font-size:13px}svg "
+	"svg{width:100%;height:auto;display:block}svg text{fill:var(--muted);font-size:13px;paint-order:stroke;"
+	"stroke:var(--bg);stroke-width:4px}svg "
 	".grid{stroke:var(--line)}\n"
 	"svg .mark{stroke:var(--muted);stroke-dasharray:3 5}svg .curve{fill:none;stroke:var(--c);stroke-width:2.6;"
 	"stroke-linejoin:round}\n"
 	"svg .area{fill:var(--c);fill-opacity:.22;stroke:var(--c);stroke-width:1.4;stroke-linejoin:round}"
 	"svg .dot{fill:var(--c)}svg .end{fill:var(--c);font-weight:600}\n"
-	"table{border-collapse:collapse;width:100%;margin-top:8px;font-variant-numeric:tabular-nums}"
-	"th,td{text-align:right;padding:5px 8px;border-bottom:1px solid var(--line)}\n"
+	"table{border-collapse:collapse;width:100%;margin-top:8px;font-size:14px;font-variant-numeric:tabular-nums}"
+	"th,td{text-align:right;white-space:nowrap;padding:5px 6px;border-bottom:1px solid var(--line)}\n"
 	"th{font-weight:500;color:var(--muted)}th:first-child,td:first-child{text-align:left}"
 	"i{display:inline-block;width:11px;height:11px;border-radius:3px;background:var(--c);margin-right:8px}\n";
 
@@ -75,7 +77,7 @@ static const char *span(int64_t ns)
 	const double scale = value < 999.5e3 ? 1e3 : value < 999.5e6 ? 1e6 : 1e9;
 	const double shown = value / scale;
 
-	snprintf(text, sizeof(texts[0]), "%.*f %s",
+	snprintf(text, sizeof(texts[0]), "%.*f\u00a0%s",
 		 shown < 9.995	 ? 2
 		 : shown < 99.95 ? 1
 				 : 0,
@@ -89,6 +91,14 @@ static const char *span(int64_t ns)
 static int64_t at(const struct measurement *m, uint64_t per_million)
 {
 	return histogram_at(&m->response.histogram, per_million);
+}
+
+/* A percentile that less than one sample lies above is only the longest once more. */
+static const char *tail(const struct measurement *m, uint64_t per_million)
+{
+	const uint64_t above = m->response.histogram.count * (1000000 - per_million);
+
+	return above < 1000000 ? "–" : span(at(m, per_million));
 }
 
 static double part_skipped(const struct measurement *m)
@@ -180,7 +190,7 @@ static void head(const struct report *r, FILE *out)
 			"<div class=\"card\" style=\"--c:var(--%s)\"><span class=\"name\">%s</span><b>%s</b>"
 			"<span>99 %% end within this time<br>half %s · 99.9 %% %s<br>longest %s · skipped %.3g %%"
 			"</span></div>\n",
-			m->key, m->title, span(at(m, 990000)), span(at(m, 500000)), span(at(m, 999000)),
+			m->key, m->title, span(at(m, 990000)), span(at(m, 500000)), tail(m, 999000),
 			span(m->response.histogram.max_ns), part_skipped(m));
 	}
 	fputs("</div>\n", out);
@@ -264,8 +274,30 @@ static double tail_y(double share, int decades)
 	return TOP + fmin(-log10(share) / decades, 1) * (TAIL_BOTTOM - TOP);
 }
 
+/* The words about the end of a curve: the left end of their place, and whether they stand left of the curve's end. */
+struct label {
+	double x, y;
+	bool left;
+};
+
+/* Right of the end if there is room, and not over the labels before. */
+static struct label place(double x, double y, const struct label before[], int count)
+{
+	const bool left = x + 10 + LABEL_WIDTH > WIDTH;
+	struct label label = {left ? x - 10 - LABEL_WIDTH : x + 10, y - 7, left};
+
+	for (int i = 0; i < count; i++) {
+		if (fabs(label.x - before[i].x) < LABEL_WIDTH && fabs(label.y - before[i].y) < LABEL_HEIGHT) {
+			label.y = before[i].y - LABEL_HEIGHT;
+			i = -1;
+		}
+	}
+	return label;
+}
+
 static void draw_tail(const struct report *r, const struct axis *axis, FILE *out)
 {
+	struct label ends[MEASUREMENTS_MAX];
 	uint64_t most = 10;
 	int decades;
 
@@ -311,10 +343,11 @@ static void draw_tail(const struct report *r, const struct axis *axis, FILE *out
 			y = tail_y((double)(h->count - seen) / (double)h->count, decades);
 			fprintf(out, "V%.1f", y);
 		}
-		fprintf(out,
-			"\"/><circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/><text class=\"end\" x=\"%.1f\" "
-			"y=\"%.1f\" text-anchor=\"end\">%s, longest %s</text></g>\n",
-			x_max, y, x_max - 10, y - 7, m->key, span(h->max_ns));
+		fprintf(out, "\"/><circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>", x_max, y);
+		ends[i] = place(x_max, y, ends, i);
+		fprintf(out, "<text class=\"end\" x=\"%.1f\" y=\"%.1f\"%s>%s, longest %s</text></g>\n",
+			ends[i].left ? ends[i].x + LABEL_WIDTH : ends[i].x, ends[i].y,
+			ends[i].left ? " text-anchor=\"end\"" : "", m->key, span(h->max_ns));
 	}
 	fputs("</svg>\n", out);
 }
@@ -376,7 +409,7 @@ static void tables(const struct report *r, FILE *out)
 {
 	fputs("<h2>Figures</h2><table><tr><th></th><th>kernels</th><th>skipped</th><th>least</th><th>mean</th><th>50 "
 	      "%</th>"
-	      "<th>90 %</th><th>99 %</th><th>99.9 %</th><th>99.99 %</th><th>longest</th><th>CPU late, 99 %</th></tr>\n",
+	      "<th>90 %</th><th>99 %</th><th>99.9 %</th><th>99.99 %</th><th>longest</th><th>late, 99 %</th></tr>\n",
 	      out);
 	for (int i = 0; i < r->count; i++) {
 		const struct measurement *m = &r->measurements[i];
@@ -387,7 +420,7 @@ static void tables(const struct report *r, FILE *out)
 			m->key, m->title, m->response.histogram.count, m->skipped, span(m->response.min_ns),
 			span(times_mean(&m->response)), span(at(m, 500000)));
 		fprintf(out, "<td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
-			span(at(m, 900000)), span(at(m, 990000)), span(at(m, 999000)), span(at(m, 999900)),
+			span(at(m, 900000)), span(at(m, 990000)), tail(m, 999000), tail(m, 999900),
 			span(m->response.histogram.max_ns), span(histogram_at(&m->late.histogram, 990000)));
 	}
 	fputs("</table>\n", out);

@@ -143,13 +143,16 @@ void report_text(const struct report *r, FILE *out)
 	for (int i = 0; i < r->count; i++) {
 		const struct measurement *m = &r->measurements[i];
 		const struct histogram *h = &m->response.histogram;
+		char thousandth[32] = "-"; /* of fewer samples it is only the longest once more */
 
-		fprintf(out, "%-34s %9" PRIu64 " %9" PRIu64 " %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n", m->title,
+		if (h->count >= 1000)
+			snprintf(thousandth, sizeof(thousandth), "%.1f", us(histogram_at(h, 999000)));
+		fprintf(out, "%-34s %9" PRIu64 " %9" PRIu64 " %9.1f %9.1f %9.1f %9.1f %9s %9.1f %9.1f\n", m->title,
 			h->count, m->skipped, us(m->response.min_ns), us(times_mean(&m->response)),
-			us(histogram_at(h, 500000)), us(histogram_at(h, 990000)), us(histogram_at(h, 999000)),
-			us(h->max_ns), us(histogram_at(&m->late.histogram, 990000)));
+			us(histogram_at(h, 500000)), us(histogram_at(h, 990000)), thousandth, us(h->max_ns),
+			us(histogram_at(&m->late.histogram, 990000)));
 	}
-	for (int i = 0; i < r->load_count; i++) {
+	for (int i = 0; i < r->load_count && strcmp(r->measurements[r->count - 1].key, "alone") != 0; i++) {
 		fprintf(out, "%s%-12s %s, a second:", i ? "" : "\n", load_name(&r->loads[i]), load_unit(&r->loads[i]));
 		for (int m = 0; m < r->count; m++)
 			if (strcmp(r->measurements[m].key, "alone") != 0)

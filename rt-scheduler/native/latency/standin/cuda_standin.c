@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A libcuda.so.1 for tests of gpuseg-latency without a GPU. A stream carries out kernels one after the other, in
- * computed time: one nanosecond a round and thread block of one multiprocessor; a call that looks delivers what is over.
- * Nothing is shared between processes, so loads disturb no process. Never measured with.
+ * computed time: one nanosecond a round and thread block of one multiprocessor. A call that looks delivers what is
+ * over. Nothing is shared between processes, so loads disturb no process. Never measured with.
  *
  * GPUSEG_STANDIN_FAIL=NAME lets that call fail; cuInit then says that there is no device.
  */
