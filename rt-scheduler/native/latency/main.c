@@ -201,16 +201,20 @@ static int ask_daemon(void)
 	return 0;
 }
 
+/* 0 or -errno, after one line. */
 static int connect_daemon(void)
 {
 	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	int rc;
 
 	attr.name = "latency";
 	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* what runs unmanaged is not to be measured */
-	if (gpuseg_connect(&attr, &client) == 0)
-		return 0;
-	message("--compare: %s", gpuseg_last_message(NULL));
-	return -1;
+	rc = gpuseg_connect(&attr, &client);
+	if (rc == -ENOTCONN)
+		message("--compare: no daemon runs; start it with: sudo gpuseg run");
+	else if (rc < 0)
+		message("--compare: %s", gpuseg_last_message(NULL));
+	return rc;
 }
 
 static void disconnect_daemon(void)
@@ -220,23 +224,13 @@ static void disconnect_daemon(void)
 	task = NULL;
 }
 
-/* Before anything is measured: is there a daemon that would take the task? */
+/* Before anything is measured: is there a daemon, for this GPU? 0, or an exit status after one line. */
 static int check_daemon(void)
 {
-	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
-	int rc;
+	const int rc = connect_daemon();
 
-	attr.name = "latency";
-	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST;
-	rc = gpuseg_connect(&attr, &client);
-	if (rc == -ENOTCONN) {
-		message("--compare: no daemon runs; start it with: sudo gpuseg run");
-		return EXIT_NO;
-	}
-	if (rc < 0) {
-		message("--compare: %s", gpuseg_last_message(NULL));
-		return EXIT_FAILURE;
-	}
+	if (rc < 0)
+		return rc == -ENOTCONN ? EXIT_NO : EXIT_FAILURE;
 	disconnect_daemon();
 	return ask_daemon();
 }
@@ -407,6 +401,12 @@ int main(int argc, char **argv)
 		return rc;
 	if (prepare(&plan, &product_rounds) != 0)
 		return EXIT_FAILURE;
+	if (o.compare) { /* refused now, not after two measurements */
+		rc = open_task();
+		disconnect_daemon();
+		if (rc != 0)
+			return EXIT_FAILURE;
+	}
 	keep_processors_awake();
 	describe_machine();
 	report.gpu = &gpu;

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "bench/pace.h"
 #include "common/base.h"
@@ -38,14 +40,19 @@ static void show(const struct measurement *m)
 {
 	const struct times *t = &m->response;
 	const uint64_t count = __atomic_load_n(&t->histogram.count, __ATOMIC_RELAXED);
+	struct winsize window = {0};
+	char line[256];
+	int most = sizeof(line) - 1;
 
-	fprintf(stderr,
-		"\r%-34s %8" PRIu64 " samples  min %.1f  act %.1f  avg %.1f  max %.1f  p99 %.1f  p99.9 %.1f us\033[K",
-		m->title, count, us(__atomic_load_n(&t->min_ns, __ATOMIC_RELAXED)),
-		us(__atomic_load_n(&t->last_ns, __ATOMIC_RELAXED)),
-		count ? us(__atomic_load_n(&t->sum_ns, __ATOMIC_RELAXED)) / (double)count : 0,
-		us(__atomic_load_n(&t->histogram.max_ns, __ATOMIC_RELAXED)), us(histogram_at(&t->histogram, 990000)),
-		us(histogram_at(&t->histogram, 999000)));
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 && window.ws_col < most)
+		most = window.ws_col - 1; /* a longer one would not be overwritten */
+	snprintf(line, sizeof(line), "%s: %" PRIu64 "  min %.1f  act %.1f  avg %.1f  max %.1f  p99 %.1f  p99.9 %.1f us",
+		 m->title, count, us(__atomic_load_n(&t->min_ns, __ATOMIC_RELAXED)),
+		 us(__atomic_load_n(&t->last_ns, __ATOMIC_RELAXED)),
+		 count ? us(__atomic_load_n(&t->sum_ns, __ATOMIC_RELAXED)) / (double)count : 0,
+		 us(__atomic_load_n(&t->histogram.max_ns, __ATOMIC_RELAXED)), us(histogram_at(&t->histogram, 990000)),
+		 us(histogram_at(&t->histogram, 999000)));
+	fprintf(stderr, "\r%.*s\033[K", most, line);
 	fflush(stderr);
 }
 

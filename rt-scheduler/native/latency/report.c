@@ -138,7 +138,7 @@ void report_text(const struct report *r, FILE *out)
 		duration_text(r->period_ns, period, sizeof(period)));
 	fprintf(out, "load: %s%s%s\n\n", loads_text(r, loads, sizeof(loads)), r->daemon[0] ? "; gpuseg: " : "",
 		r->daemon);
-	fprintf(out, "%-34s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", "us", "samples", "skipped", "min", "avg", "p50",
+	fprintf(out, "%-26s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "us", "samples", "skipped", "min", "avg", "p50",
 		"p99", "p99.9", "max", "late p99");
 	for (int i = 0; i < r->count; i++) {
 		const struct measurement *m = &r->measurements[i];
@@ -147,7 +147,7 @@ void report_text(const struct report *r, FILE *out)
 
 		if (h->count >= 1000)
 			snprintf(thousandth, sizeof(thousandth), "%.1f", us(histogram_at(h, 999000)));
-		fprintf(out, "%-34s %9" PRIu64 " %9" PRIu64 " %9.1f %9.1f %9.1f %9.1f %9s %9.1f %9.1f\n", m->title,
+		fprintf(out, "%-26s %8" PRIu64 " %8" PRIu64 " %8.1f %8.1f %8.1f %8.1f %8s %8.1f %8.1f\n", m->title,
 			h->count, m->skipped, us(m->response.min_ns), us(times_mean(&m->response)),
 			us(histogram_at(h, 500000)), us(histogram_at(h, 990000)), thousandth, us(h->max_ns),
 			us(histogram_at(&m->late.histogram, 990000)));

@@ -12,6 +12,8 @@ import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.SystemRig;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -36,8 +38,8 @@ class LatencySystemTest {
         return rig.start("latency", command);
     }
 
-    private void gate() throws InterruptedException {
-        final List<String> command = JavaCommand.daemon();
+    private void gate(final String... options) throws InterruptedException {
+        final List<String> command = JavaCommand.daemon(options);
         command.addAll(List.of("--dir", rig.directory().root().toString(), "--policy", "fp", "--mechanism", "gate"));
         command.addAll(rig.settings());
         rig.start("run", command).await("daemon ready", LIMIT_S);
@@ -63,6 +65,20 @@ class LatencySystemTest {
         assertTrue(task.path("samples").asLong() > 0, latency.said());
         SystemRig.await("every kernel of the task was a segment", 1_000 * LIMIT_S,
             () -> begins() >= task.path("samples").asLong());
+    }
+
+    @Test
+    void shouldSayBeforeItMeasuresThatTheDaemonRefusesTheTask() throws Exception {
+        final Path none = rig.file("none.yaml");
+        Files.writeString(none, "version: 1\nid: none\nplatform: {cpus: 1, epsilon: 1ms, theta: 200us}\ntasks:\n"
+            + "  - {name: other, cpu: 1, period: 80ms, priority: 70, gpu_priority: 70, segments: "
+            + "[{cpu: 2ms}, {gpu: {host: 2ms, device: 4ms}}]}\n");
+        gate("--admission", "enforce", "--taskset", none.toString());
+        final Child latency = latency("--duration", "3600s");
+        assertEquals(1, latency.awaitExit(LIMIT_S), latency.said());
+        assertTrue(latency.said().contains("gpuseg latency: --compare: task \"latency\" is not in the task-set file"),
+            latency.said());
+        assertEquals(1, latency.said().strip().lines().count(), latency.said());
     }
 
     @Test
