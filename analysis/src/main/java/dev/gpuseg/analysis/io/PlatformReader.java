@@ -6,6 +6,7 @@ import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.PlatformLimits;
+import dev.gpuseg.analysis.model.TurnLimits;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.nio.file.Files;
@@ -23,10 +24,11 @@ import java.util.Set;
 final class PlatformReader {
     private static final Set<String> PLATFORM_KEYS = Set.of("cpus", "gpus", "epsilon", "alpha", "theta", "timeslice",
         "optimistic", "profile", "description", "measured", "stall", "amd", "quiet", "churn", "simulated",
-        "co_run", "clock", "newcomers", "contexts", "samples");
+        "co_run", "clock", "newcomers", "contexts", "samples", "turns");
     private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice", "stall", "amd");
     private static final Set<String> QUIET_KEYS = Set.of("epsilon", "alpha");
     private static final Set<String> STALL_KEYS = Set.of("length", "period");
+    private static final Set<String> TURN_KEYS = Set.of("slice", "contexts");
     private static final Set<String> NEWCOMER_KEYS = Set.of("delay", "period");
 
     /** Follows the profile's name in reports. */
@@ -124,7 +126,21 @@ final class PlatformReader {
         }
         return new PlatformLimits(clockPermille(clock), none || quiet, delayNs, periodNs,
             contexts == null ? 0 : contexts.integer(1, PlatformLimits.MAX_CONTEXTS),
-            samples == null ? 0 : samples.integer(1, Integer.MAX_VALUE));
+            samples == null ? 0 : samples.integer(1, Integer.MAX_VALUE), turns(lookUp(node, base, "turns")));
+    }
+
+    /** How best effort takes turns; null if that is not said. */
+    private static TurnLimits turns(final Node node) throws InvalidFileException {
+        if (node == null) {
+            return null;
+        }
+        node.requireMapping(TURN_KEYS, "{slice: 500us, contexts: 2}");
+        final Node slice = node.required("slice");
+        if (slice.durationNs() == 0) {
+            throw slice.refuse("is 0; write the longest time slice of a best-effort context, like 500us, which the "
+                + "daemon gives");
+        }
+        return new TurnLimits(slice.durationNs(), node.required("contexts").integer(1, PlatformLimits.MAX_CONTEXTS));
     }
 
     /** By how much device times are longer at the lowest clock; 0 if that is not said. */

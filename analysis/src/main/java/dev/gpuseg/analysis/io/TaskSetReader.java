@@ -36,7 +36,7 @@ public final class TaskSetReader {
     private static final Set<String> MISS_KEYS = Set.of("misses", "jobs");
     private static final Set<String> OVERLOAD_KEYS = Set.of("period", "typical");
     private static final Set<String> SEGMENT_KEYS = Set.of("cpu", "gpu");
-    private static final Set<String> GPU_SEGMENT_KEYS = Set.of("host", "device", "total");
+    private static final Set<String> GPU_SEGMENT_KEYS = Set.of("host", "device", "total", "bursts");
     private static final List<String> MODES = List.of(WaitMode.SUSPEND.word(), WaitMode.BUSY.word());
 
     /** Loaded on first use: batches do without it. */
@@ -262,9 +262,11 @@ public final class TaskSetReader {
         final long host = optionalNs(gpuNode, "host");
         final long device = gpuNode.required("device").durationNs();
         final Node totalNode = gpuNode.get("total");
+        final Node burstsNode = gpuNode.get("bursts");
+        final int bursts = burstsNode == null ? 1 : burstsNode.integer(1, Segment.Gpu.MAX_BURSTS);
         try {
-            return totalNode == null ? new Segment.Gpu(host, device)
-                : new Segment.Gpu(host, device, totalNode.durationNs());
+            return (totalNode == null ? new Segment.Gpu(host, device)
+                : new Segment.Gpu(host, device, totalNode.durationNs())).withBursts(bursts);
         } catch (final InvalidModelException e) {
             throw (totalNode == null ? gpuNode : totalNode).refusal(node.what() + ": " + e.getMessage());
         }

@@ -115,6 +115,12 @@ public final class TaskSetWriter {
         if (limits.samples() > 0) {
             out.writeNumberField("samples", limits.samples());
         }
+        if (limits.turns() != null) {
+            out.writeObjectFieldStart("turns");
+            out.writeStringField("slice", Durations.format(limits.turns().sliceNs()));
+            out.writeNumberField("contexts", limits.turns().contexts());
+            out.writeEndObject();
+        }
     }
 
     private static void writeGpu(final JsonGenerator out, final Gpu gpu) throws IOException {
@@ -206,6 +212,9 @@ public final class TaskSetWriter {
                 out.writeStringField("device", Durations.format(gpu.deviceNs()));
                 if (gpu.totalNs() != gpu.hostNs() + gpu.deviceNs()) {
                     out.writeStringField("total", Durations.format(gpu.totalNs()));
+                }
+                if (gpu.bursts() > 1) {
+                    out.writeNumberField("bursts", gpu.bursts());
                 }
                 out.writeEndObject();
             }

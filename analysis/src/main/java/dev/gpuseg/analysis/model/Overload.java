@@ -53,7 +53,7 @@ public record Overload(long periodNs, int typicalPercent) {
         final List<Segment> all = new ArrayList<>();
         for (final Segment segment : segments) {
             all.add(segment instanceof Segment.Gpu gpu ? new Segment.Gpu(typicalNs(gpu.hostNs()),
-                typicalNs(gpu.deviceNs()), typicalNs(gpu.totalNs()))
+                typicalNs(gpu.deviceNs()), typicalNs(gpu.totalNs()), gpu.bursts())
                 : new Segment.Cpu(typicalNs(((Segment.Cpu) segment).durationNs())));
         }
         return all;

@@ -18,9 +18,10 @@ import java.util.List;
  * @param newcomerPeriodNs shortest time from one new context to the next, more than the delay; 0 = not stated
  * @param contexts         number of contexts with which epsilon was measured, the task's own included; 0 = not stated
  * @param samples          number of updates that were measured; 0 = not stated
+ * @param turns            how best effort takes turns; null = not stated
  */
 public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long newcomerNs, long newcomerPeriodNs,
-    int contexts, int samples) {
+    int contexts, int samples, TurnLimits turns) {
     /** Nothing is stated. */
     public static final PlatformLimits NONE = new PlatformLimits(0, false, 0, 0, 0, 0);
     /** A clock that changes nothing. */
@@ -52,6 +53,32 @@ public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long n
     }
 
     /**
+     * Limits that say nothing of turns.
+     *
+     * @param clockPermille    as above
+     * @param withoutNewcomers as above
+     * @param newcomerNs       as above
+     * @param newcomerPeriodNs as above
+     * @param contexts         as above
+     * @param samples          as above
+     */
+    public PlatformLimits(final int clockPermille, final boolean withoutNewcomers, final long newcomerNs,
+        final long newcomerPeriodNs, final int contexts, final int samples) {
+        this(clockPermille, withoutNewcomers, newcomerNs, newcomerPeriodNs, contexts, samples, null);
+    }
+
+    /** A copy with other turns; null = not stated. */
+    public PlatformLimits withTurns(final TurnLimits newTurns) {
+        return new PlatformLimits(clockPermille, withoutNewcomers, newcomerNs, newcomerPeriodNs, contexts, samples,
+            newTurns);
+    }
+
+    /** A copy in which new contexts are no stops of the GPU: their slices are counted. */
+    PlatformLimits withoutStops() {
+        return new PlatformLimits(clockPermille, withoutNewcomers, 0, 0, contexts, samples, turns);
+    }
+
+    /**
      * These, and of others what these do not state.
      *
      * @param others of the task set, say, where these are of a profile
@@ -62,7 +89,7 @@ public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long n
         return new PlatformLimits(clockPermille == 0 ? others.clockPermille : clockPermille,
             said ? withoutNewcomers : others.withoutNewcomers, said ? newcomerNs : others.newcomerNs,
             said ? newcomerPeriodNs : others.newcomerPeriodNs, contexts == 0 ? others.contexts : contexts,
-            contexts == 0 ? others.samples : samples);
+            contexts == 0 ? others.samples : samples, turns == null ? others.turns : turns);
     }
 
     /** The factor of the clock as files have it, such as 1.53. */
@@ -85,6 +112,10 @@ public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long n
         if (contexts > 0) {
             said.add(contexts + " contexts");
         }
+        if (turns != null) {
+            said.add("turns of " + Durations.format(turns.sliceNs()) + " slices, " + turns.contexts()
+                + (turns.contexts() == 1 ? " context" : " contexts") + " met");
+        }
         return String.join(", ", said);
     }
 
@@ -96,7 +127,7 @@ public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long n
     /** What is left of them in {@link TaskSet#slowed}: the bounds count the clock and the newcomers already. */
     PlatformLimits counted() {
         return new PlatformLimits(Math.min(clockPermille, CLOCK_MIN), withoutNewcomers || newcomerNs > 0, 0, 0,
-            contexts, samples);
+            contexts, samples, turns);
     }
 
     /**

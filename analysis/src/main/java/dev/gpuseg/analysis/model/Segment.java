@@ -22,15 +22,38 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
      * @param deviceNs worst case of the part that needs the GPU alone: G^e
      * @param totalNs  worst case of the whole when alone: less than host + device where the two overlap, more where
      *                 the window contains time that needs neither; at least the longer of the two
+     * @param bursts   how often at most the device part becomes ready again after the GPU had nothing of it left,
+     *                 its first time included: 1 = it is launched as one piece, or ahead; 1..{@link #MAX_BURSTS}
      */
-    record Gpu(long hostNs, long deviceNs, long totalNs) implements Segment {
+    record Gpu(long hostNs, long deviceNs, long totalNs, int bursts) implements Segment {
+        /** Most bursts of a window. */
+        public static final int MAX_BURSTS = 1_000_000;
         private static final int WHOLE = 100;
+
+        /**
+         * A window whose device part is one burst.
+         *
+         * @param hostNs   as above
+         * @param deviceNs as above
+         * @param totalNs  as above
+         */
+        public Gpu(final long hostNs, final long deviceNs, final long totalNs) {
+            this(hostNs, deviceNs, totalNs, 1);
+        }
+
+        /** A copy with another number of bursts. */
+        public Gpu withBursts(final int newBursts) {
+            return new Gpu(hostNs, deviceNs, totalNs, newBursts);
+        }
 
         /** Validates ranges and the relation of the three. */
         public Gpu {
             Task.requireTime("gpu segment: host", hostNs);
             Task.requireTime("gpu segment: device", deviceNs);
             Task.requireTime("gpu segment: total", totalNs);
+            if (bursts < 1 || bursts > MAX_BURSTS) {
+                throw new InvalidModelException("gpu segment: bursts is " + bursts + "; it must be 1.." + MAX_BURSTS);
+            }
             if (totalNs < Math.max(hostNs, deviceNs)) {
                 throw new InvalidModelException("gpu segment: total is " + Durations.format(totalNs)
                     + ", less than its longer part " + Durations.format(Math.max(hostNs, deviceNs))
@@ -59,7 +82,7 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
             final long device = slower(deviceNs, clock, PlatformLimits.CLOCK_MIN);
             final int percent = platform.coRunPercent();
             return new Gpu(slower(hostNs, percent, WHOLE), slower(device, percent, WHOLE),
-                slower(Math.addExact(totalNs, device - deviceNs), percent, WHOLE));
+                slower(Math.addExact(totalNs, device - deviceNs), percent, WHOLE), bursts);
         }
 
         private static long slower(final long ns, final int more, final int whole) {

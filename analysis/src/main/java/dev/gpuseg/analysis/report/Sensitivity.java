@@ -178,7 +178,8 @@ public record Sensitivity(OptionalLong epsilonNs, long cpuPermille, long gpuPerm
                 final long newDevice = times(gpu.deviceNs(), device);
                 final long overlap = gpu.hostNs() + gpu.deviceNs() - gpu.totalNs();
                 final long newOverlap = Math.min(overlap, Math.min(newHost, newDevice));
-                segments.add(new Segment.Gpu(newHost, newDevice, Math.addExact(newHost, newDevice) - newOverlap));
+                segments.add(new Segment.Gpu(newHost, newDevice, Math.addExact(newHost, newDevice) - newOverlap,
+                    gpu.bursts()));
             } else if (segment instanceof Segment.Cpu part) {
                 segments.add(new Segment.Cpu(times(part.durationNs(), cpu)));
             }

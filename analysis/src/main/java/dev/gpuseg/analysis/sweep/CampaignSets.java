@@ -95,7 +95,8 @@ public final class CampaignSets {
             if (overlapping && segment instanceof Segment.Gpu gpu && random.nextBoolean()) {
                 final long longest = Math.max(gpu.hostNs(), gpu.deviceNs());
                 final long shortest = Math.min(gpu.hostNs(), gpu.deviceNs());
-                segments.add(new Segment.Gpu(gpu.hostNs(), gpu.deviceNs(), longest + random.nextLong(shortest + 1)));
+                segments.add(new Segment.Gpu(gpu.hostNs(), gpu.deviceNs(), longest + random.nextLong(shortest + 1),
+                    gpu.bursts()));
             } else {
                 segments.add(segment);
             }
@@ -172,7 +173,7 @@ public final class CampaignSets {
             final List<Segment> segments = new ArrayList<>();
             for (final Segment segment : tasks.get(i).segments()) {
                 segments.add(segment instanceof Segment.Gpu gpu && random.nextBoolean() ? new Segment.Gpu(gpu.hostNs(),
-                    gpu.deviceNs(), gpu.hostNs() + gpu.deviceNs() + random.nextLong(IDLE_MAX_NS)) : segment);
+                    gpu.deviceNs(), gpu.hostNs() + gpu.deviceNs() + random.nextLong(IDLE_MAX_NS), gpu.bursts()) : segment);
             }
             tasks.set(i, tasks.get(i).withSegments(segments));
         }

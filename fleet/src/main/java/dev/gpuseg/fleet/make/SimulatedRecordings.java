@@ -141,7 +141,7 @@ public final class SimulatedRecordings {
 
     private static Segment longer(final Segment.Gpu gpu, final int percent) {
         final long moreNs = gpu.deviceNs() * percent / PERCENT;
-        return new Segment.Gpu(gpu.hostNs(), gpu.deviceNs() + moreNs, gpu.totalNs() + moreNs);
+        return new Segment.Gpu(gpu.hostNs(), gpu.deviceNs() + moreNs, gpu.totalNs() + moreNs, gpu.bursts());
     }
 
     private static Written make(final RecordingPlan plan, final int i, final TaskSet set, final Path directory)
