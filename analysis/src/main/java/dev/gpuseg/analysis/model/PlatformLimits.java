@@ -73,11 +73,6 @@ public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long n
             newTurns);
     }
 
-    /** A copy in which new contexts are no stops of the GPU: their slices are counted. */
-    PlatformLimits withoutStops() {
-        return new PlatformLimits(clockPermille, withoutNewcomers, 0, 0, contexts, samples, turns);
-    }
-
     /**
      * These, and of others what these do not state.
      *

@@ -88,6 +88,12 @@ public final class Analyses {
         new Row("gcaps-busy-printed", BUSY, PUBLISHED, COMPARISON, Model.DEVICE_PARTS, BY_REQUEST,
             "GCAPS Eq. 9-12 as printed; wrong for CPU-only tasks", GcapsBusyPrinted::new));
 
+    /** These need a statement of the platform that most sets do not make. */
+    private static final List<Row> WITH_TURNS = List.of(
+        new Row(TurnsSuspend.NAME, SUSPEND, OURS, SOUND, Model.TURNS, BY_REQUEST,
+            "begins that wait for no driver call: long time slices, best effort takes turns; needs turns of the "
+                + "platform (docs/turns.md, theorem 16)", TurnsSuspend::new));
+
     /** These need the table of windows, so they are made by {@link TimePartitioned}, not by name. */
     private static final List<AnalysisDescription> WITH_TABLE = List.of(
         new AnalysisDescription("partition-fp-suspend", SUSPEND, OURS, SOUND, Model.PARTITIONS, BY_REQUEST,
@@ -98,6 +104,7 @@ public final class Analyses {
             BY_REQUEST, "time partitions, edf inside a window, threads suspend (docs/partitions.md, theorem 6)"));
 
     private static final Map<String, Analysis> BY_NAME = byName();
+    private static final Map<String, Analysis> TURNS_BY_NAME = withTurns();
     private static final Map<String, AnalysisDescription> DESCRIPTIONS = descriptions();
 
     private Analyses() {
@@ -111,9 +118,18 @@ public final class Analyses {
         return map;
     }
 
+    private static Map<String, Analysis> withTurns() {
+        final Map<String, Analysis> map = new LinkedHashMap<>();
+        for (final Row row : WITH_TURNS) {
+            map.put(row.description().name(), row.maker().apply(row.description()));
+        }
+        return map;
+    }
+
     private static Map<String, AnalysisDescription> descriptions() {
         final Map<String, AnalysisDescription> map = new LinkedHashMap<>();
         ROWS.forEach(row -> map.put(row.description().name(), row.description()));
+        WITH_TURNS.forEach(row -> map.put(row.description().name(), row.description()));
         WITH_TABLE.forEach(description -> map.put(description.name(), description));
         return map;
     }
@@ -121,6 +137,15 @@ public final class Analyses {
     /** Every analysis that needs nothing but a task set; an immutable list, in the order of the catalogue. */
     public static List<Analysis> all() {
         return List.copyOf(BY_NAME.values());
+    }
+
+    /**
+     * Those that a platform must state more for: how best effort takes turns.
+     *
+     * @return an immutable list
+     */
+    public static List<Analysis> withStatedTurns() {
+        return List.copyOf(TURNS_BY_NAME.values());
     }
 
     /**
@@ -150,14 +175,14 @@ public final class Analyses {
      * @throws IllegalArgumentException if there is none of that name, with the names that exist
      */
     public static Analysis get(final String name) {
-        final Analysis analysis = BY_NAME.get(name);
+        final Analysis analysis = BY_NAME.getOrDefault(name, TURNS_BY_NAME.get(name));
         if (analysis == null && DESCRIPTIONS.containsKey(name)) {
             throw new IllegalArgumentException("analysis '" + name + "' needs the table of windows; give it with "
                 + "--policy-file, and no --analysis");
         }
         if (analysis == null) {
             throw new IllegalArgumentException("analysis '" + name + "' does not exist; known are "
-                + String.join(", ", BY_NAME.keySet()));
+                + String.join(", ", BY_NAME.keySet()) + ", " + String.join(", ", TURNS_BY_NAME.keySet()));
         }
         return analysis;
     }

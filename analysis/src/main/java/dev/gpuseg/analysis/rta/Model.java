@@ -30,7 +30,9 @@ public enum Model {
     /** Windows inside of time partitions, cores by fixed priority. */
     PARTITIONS(Scheduler.PARTITIONS, CpuPolicy.FP, Hold.WINDOW),
     /** Windows inside of time partitions, cores by deadline. */
-    PARTITIONS_DEADLINE_CORES(Scheduler.PARTITIONS, CpuPolicy.EDF, Hold.WINDOW);
+    PARTITIONS_DEADLINE_CORES(Scheduler.PARTITIONS, CpuPolicy.EDF, Hold.WINDOW),
+    /** Nobody holds the GPU: its contexts have time slices of their own, and best effort takes turns. */
+    TURNS(Scheduler.RR, CpuPolicy.FP, Hold.TURNS);
 
     private final Scheduler scheduler;
     private final CpuPolicy cores;

@@ -3,6 +3,7 @@ package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
+import dev.gpuseg.analysis.model.PlatformLimits;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
@@ -45,6 +46,11 @@ public final class PreparedSet {
     final long[] segmentHost;
     final long[] segmentDevice;
     final long[] segmentTotal;
+    final int[] segmentBursts;
+    /** As declared: what {@link #stall} counts already, too. */
+    final PlatformLimits limits;
+    /** Whether a GPU is stopped by other things than new contexts. */
+    final boolean declaredStalls;
     /** Epsilon of the GPU of the task; of a CPU-only task the largest epsilon that can delay it (see {@link #of}). */
     final long[] epsilon;
     final long[] theta;
@@ -64,6 +70,8 @@ public final class PreparedSet {
 
     private PreparedSet(final TaskSet declared, final boolean needPriorities) {
         set = declared.slowed();
+        limits = declared.platform().limits();
+        declaredStalls = declared.platform().gpus().stream().anyMatch(g -> g.stallNs() > 0);
         final int n = set.tasks().size();
         count = n;
         index = new int[n];
@@ -117,6 +125,7 @@ public final class PreparedSet {
         segmentHost = new long[segments];
         segmentDevice = new long[segments];
         segmentTotal = new long[segments];
+        segmentBursts = new int[segments];
         int next = 0;
         boolean separate = false;
         for (int p = 0; p < n; p++) {
@@ -144,6 +153,7 @@ public final class PreparedSet {
                     segmentHost[next] = g.hostNs();
                     segmentDevice[next] = g.deviceNs();
                     segmentTotal[next] = g.totalNs();
+                    segmentBursts[next] = g.bursts();
                     host[p] = Math.addExact(host[p], g.hostNs());
                     device[p] = Math.addExact(device[p], g.deviceNs());
                     gpuWork[p] = Math.addExact(gpuWork[p], g.totalNs());
@@ -218,6 +228,9 @@ public final class PreparedSet {
         segmentHost = other.segmentHost;
         segmentDevice = other.segmentDevice;
         segmentTotal = other.segmentTotal;
+        segmentBursts = other.segmentBursts;
+        limits = other.limits;
+        declaredStalls = other.declaredStalls;
         epsilon = other.epsilon;
         theta = other.theta;
         timeslice = other.timeslice;

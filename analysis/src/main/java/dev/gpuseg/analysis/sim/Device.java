@@ -25,12 +25,16 @@ final class Device {
     /** The policy only observes: contexts share the GPU whatever is begun. */
     private boolean sharesAlways;
     private boolean stopsForUpdates;
+    /** Contexts have slices of their own; null = all have that of the GPU. */
+    private final SlicedGpus sliced;
+    private boolean isSliced;
     /** Nothing is written to the hardware: it switches by itself, also to a segment that has the GPU to itself. */
     private boolean switchesItself;
 
     Device(final Run run) {
         this.run = run;
         set = run.set;
+        sliced = new SlicedGpus(run);
         final int gpus = set.gpuCount;
         turn = new int[gpus][];
         for (int g = 0; g < gpus; g++) {
@@ -58,7 +62,14 @@ final class Device {
         Arrays.fill(lastOnGpu, -1);
         Arrays.fill(dirty, false);
         Arrays.fill(stalled, false);
+        isSliced = false;
         stopsForUpdates = run.options.update() == SimulationOptions.Update.STALL;
+    }
+
+    /** In this run contexts have time slices of their own, by task. */
+    void slices(final long[] ns) {
+        isSliced = true;
+        sliced.reset(ns);
     }
 
     void sharesAlways(final boolean always) {
@@ -72,10 +83,15 @@ final class Device {
     /** Something changed for a GPU. */
     void touch(final int gpu) {
         dirty[gpu] = true;
+        sliced.touch(gpu);
     }
 
     /** The device part of a segment is there. */
-    void launch(final int task, final long deviceNs) {
+    void launch(final int task, final long deviceNs, final int mostBursts) {
+        if (isSliced) {
+            sliced.launch(task, deviceNs, mostBursts);
+            return;
+        }
         final int gpu = set.gpuOf[task];
         workNs[task] = deviceNs;
         turn[gpu][turnSize[gpu]] = task;
@@ -85,6 +101,9 @@ final class Device {
 
     /** An update is complete. */
     void updated(final int gpu) {
+        if (isSliced) {
+            return;
+        }
         // the switch to whatever comes next is part of epsilon, one in progress included
         lastOnGpu[gpu] = -1;
         if (switching[gpu]) {
@@ -97,7 +116,7 @@ final class Device {
     // ---- stops of a GPU that the scheduler does not cause ----
 
     void startStalls() {
-        for (int g = 0; g < set.gpuCount; g++) {
+        for (int g = 0; g < set.gpuCount && !isSliced; g++) {   // there new contexts are contexts
             if (set.stallNs[g] > 0) {
                 scheduleStall(g, run.random.nextLong(set.stallPeriodNs[g]));
             }
@@ -133,6 +152,9 @@ final class Device {
 
     /** Brings the GPUs that something changed for to rest; false if there was none. */
     boolean settle() {
+        if (isSliced) {
+            return sliced.settle();
+        }
         boolean moved = false;
         for (int g = 0; g < dirty.length; g++) {
             if (dirty[g]) {
@@ -151,6 +173,9 @@ final class Device {
 
     /** Books what a GPU did up to now. */
     void account(final int gpu) {
+        if (isSliced) {
+            return;
+        }
         final int task = onGpu[gpu];
         final long since = sinceNs[gpu];
         sinceNs[gpu] = run.nowNs;
@@ -272,6 +297,10 @@ final class Device {
     }
 
     void finish() {
+        if (isSliced) {
+            sliced.finish();
+            return;
+        }
         for (int g = 0; g < onGpu.length; g++) {
             account(g);
         }

@@ -5,6 +5,8 @@ import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.MissLimit;
 import dev.gpuseg.analysis.model.Overload;
+import dev.gpuseg.analysis.model.Platform;
+import dev.gpuseg.analysis.model.PlatformLimits;
 import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
@@ -49,6 +51,11 @@ final class SimulatedSet {
     /** Time within a window in which it needs neither the core nor the GPU. */
     final long[] idleNs;
     final long[] deviceNs;
+    /** How often the device part becomes ready at most. */
+    final int[] bursts;
+    /** As declared. */
+    final PlatformLimits limits;
+    final Platform declared;
 
     final long[] epsilonNs;
     final long[] thetaNs;
@@ -61,8 +68,10 @@ final class SimulatedSet {
      *
      * @throws InvalidModelException if a core is missing, or the set is beyond the limits of the scheduler core
      */
-    SimulatedSet(final TaskSet declared) {
-        set = declared.slowed();
+    SimulatedSet(final TaskSet given) {
+        set = given.slowed();
+        declared = given.platform();
+        limits = declared.limits();
         busy = set.mode() == WaitMode.BUSY;
         taskCount = set.tasks().size();
         cpuCount = set.platform().cpus();
@@ -95,6 +104,7 @@ final class SimulatedSet {
         overlapNs = new long[segments];
         idleNs = new long[segments];
         deviceNs = new long[segments];
+        bursts = new int[segments];
         final int[] tasksOfCpu = new int[cpuCount];
         final int[] tasksOfGpu = new int[gpuCount];
         int next = 0;
@@ -161,6 +171,7 @@ final class SimulatedSet {
             overlapNs[at] = g.hostNs() - hostNs[at];
             idleNs[at] = g.totalNs() - g.deviceNs() - hostNs[at];
             deviceNs[at] = g.deviceNs();
+            bursts[at] = g.bursts();
         } else if (part instanceof Segment.Cpu c) {
             hostNs[at] = c.durationNs();
         }

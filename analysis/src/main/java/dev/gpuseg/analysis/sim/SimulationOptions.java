@@ -100,7 +100,9 @@ public record SimulationOptions(Scheduler scheduler, CpuPolicy cpuPolicy, Hold h
         /** The device part alone, and the end needs no core: the model of the published equations. */
         ABSTRACT,
         /** As boost, but from begin to end, also while another segment has the GPU: what libgpuseg does. */
-        CEILING
+        CEILING,
+        /** None: contexts of real-time tasks have long time slices, and best effort takes turns with short ones. */
+        TURNS
     }
 
     /** What the GPU does while its runlist is rewritten. */

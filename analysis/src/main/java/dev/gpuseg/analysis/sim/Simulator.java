@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sim;
 
+import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.Anticipator;
+import dev.gpuseg.core.BestEffortTurns;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
@@ -37,6 +39,7 @@ public final class Simulator {
 
     private long[] firstArrivalNs;
     private Policy chosenPolicy;
+    private long[] slicesNs;
     private final int[] partition;
     private final int[] weight;
     private final long[] budgetNs;
@@ -113,6 +116,38 @@ public final class Simulator {
             }
         }
         firstArrivalNs = atNs == null ? null : atNs.clone();
+    }
+
+    /**
+     * Time slices of the contexts of real-time tasks, for the following runs with {@link SimulationOptions.Hold#TURNS}.
+     *
+     * @param ns of each task, in the order of the set; null = the long one that the daemon gives to the highest
+     * @throws IllegalArgumentException if the number of slices is not that of the tasks
+     */
+    public void setSlices(final long[] ns) {
+        if (ns != null && ns.length != set.taskCount) {
+            throw new IllegalArgumentException("there are " + ns.length + " time slices for " + set.taskCount
+                + " tasks; give one for each");
+        }
+        slicesNs = ns == null ? null : ns.clone();
+    }
+
+    private void slice() {
+        if (set.limits.turns() == null) {
+            throw new InvalidModelException("platform: turns is missing; write turns: {slice: 500us, contexts: 2}");
+        }
+        for (final Gpu gpu : set.declared.gpus()) {
+            if (gpu.stallNs() > 0) {
+                throw new InvalidModelException("platform: stall is not simulated together with turns; leave one of "
+                    + "them out");
+            }
+        }
+        final long[] slices = new long[set.taskCount];
+        for (int i = 0; i < slices.length; i++) {
+            slices[i] = !set.realTime[i] ? set.limits.turns().sliceNs()
+                : slicesNs == null || slicesNs[i] == 0 ? BestEffortTurns.LONG_SLICE_NS : slicesNs[i];
+        }
+        run.device.slices(slices);
     }
 
     /**
@@ -286,6 +321,9 @@ public final class Simulator {
         final Policy policy = policyOf(what.scheduler());
         final boolean preemptive = what.scheduler().preemptive() && policy.enforces();
         run.cores.preemptive(preemptive);
+        if (what.hold() == SimulationOptions.Hold.TURNS) {
+            slice();
+        }
         run.device.sharesAlways(!policy.enforces());
         run.device.switchesItself(!preemptive && what.hold() != SimulationOptions.Hold.BOOST);
         final SchedulerConfig config = new SchedulerConfig(policy, set.gpuCount, set.taskCount, set.taskCount,

@@ -402,7 +402,7 @@ final class Threads {
         final long deviceNs = draw(task, set.deviceNs[s]);
         deviceDone[task] = deviceNs == 0;
         if (!deviceDone[task]) {
-            run.device.launch(task, deviceNs);
+            run.device.launch(task, deviceNs, set.bursts[s]);
         } else if (run.isAbstract) {
             run.segments.end(task);
         }

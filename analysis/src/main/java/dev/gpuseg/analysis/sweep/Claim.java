@@ -8,6 +8,7 @@ import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.Hypotheses;
 import dev.gpuseg.analysis.rta.Model;
 import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.analysis.rta.TurnSlices;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
 import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
@@ -111,6 +112,11 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
             partitioned(EarliestDeadlineFirst.INSTANCE, CpuPolicy.EDF));
     }
 
+    /** Turns and time slices, for sets whose platform states them. */
+    public static List<Claim> turns() {
+        return Analyses.withStatedTurns().stream().map(Claim::ofModel).toList();
+    }
+
     /** Time partitions against a bound that ignores them. */
     static Claim partitionsLeftOut() {
         return new Claim(Analyses.get("gcaps-window-suspend"), Mechanism.of(Model.PARTITIONS), false);
@@ -147,6 +153,9 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
     void configure(final TaskSet set, final Simulator simulator) {
         if (mechanism.scheduler() == Scheduler.PARTITIONS) {
             PartitionTables.apply(set, table(set), simulator);
+        }
+        if (mechanism.hold() == Hold.TURNS) {
+            simulator.setSlices(TurnSlices.of(set));
         }
     }
 

@@ -31,6 +31,10 @@ public final class BestEffortTurns {
     public static final long LATE_NS = 4_000_000;
     /** The longest turn after a late change, ns. */
     public static final long MOST_NS = 1_000_000_000;
+    /** Time slice of a best-effort context that takes turns, ns. Source: ADR 66; it has no other to yield to. */
+    public static final long SHORT_SLICE_NS = 100_000;
+    /** Time slice of the contexts of the highest real-time tasks, ns: longer than any segment. */
+    public static final long LONG_SLICE_NS = 1_000_000_000;
     private static final int LATE_FACTOR = 40;
     private static final int NONE = -1;
 

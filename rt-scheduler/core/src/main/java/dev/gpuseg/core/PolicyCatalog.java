@@ -24,6 +24,7 @@ public final class PolicyCatalog {
             List.of(), Set.of(TaskNeed.PRIORITY), true,
             List.of(
                 new PolicyAnalysis("gcaps-window-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
+                new PolicyAnalysis("turns-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
                 new PolicyAnalysis("gcaps-window-busy", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.BUSY, false),
                 new PolicyAnalysis("gcaps-boost-tight-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND,
                     true),

@@ -30,10 +30,10 @@ import java.util.function.Consumer;
  * everybody's turns, and where admission proves bounds, which know no turns. Dispatcher thread only.
  */
 final class Turns {
-    /** Of best-effort contexts. With turns none has another to yield to, so that short ones cost nothing. */
-    static final long SHORT_NS = 100_000;
+    /** Of best-effort contexts. */
+    static final long SHORT_NS = BestEffortTurns.SHORT_SLICE_NS;
     /** Of the contexts of the highest real-time tasks: longer than any segment. */
-    static final long LONG_NS = 1_000_000_000;
+    static final long LONG_NS = BestEffortTurns.LONG_SLICE_NS;
     /** A process that is known for less takes no part. */
     static final long YOUNG_NS = 2_000_000_000;
     /** So long after a process came or went segments get the call: contexts that are made or freed let others in. */
