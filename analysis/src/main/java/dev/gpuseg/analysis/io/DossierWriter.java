@@ -79,6 +79,30 @@ public final class DossierWriter {
     }
 
     /**
+     * Writes the field {@code turns} into the object that is open, if the bounds by calls and by turns were compared:
+     * {@code {"chosen","calls_schedulable","turns_schedulable","lines"}}.
+     *
+     * @param out     where to
+     * @param dossier what is known
+     * @throws IOException if that fails
+     */
+    public static void writeTurns(final JsonGenerator out, final Dossier dossier) throws IOException {
+        if (dossier.turns() == null) {
+            return;
+        }
+        out.writeObjectFieldStart("turns");
+        out.writeStringField("chosen", dossier.turns().analysis().name());
+        out.writeBooleanField("calls_schedulable", dossier.turns().calls().schedulable());
+        out.writeBooleanField("turns_schedulable", dossier.turns().turns().schedulable());
+        out.writeArrayFieldStart("lines");
+        for (final String line : dossier.turnLines()) {
+            out.writeString(line);
+        }
+        out.writeEndArray();
+        out.writeEndObject();
+    }
+
+    /**
      * Writes the fields {@code out_of_model} and {@code provenance} into the object that is open.
      *
      * @param out     where to

@@ -145,6 +145,7 @@ public final class ResultWriter {
             out.writeStringField("id", set.id());
             if (dossier != null) {
                 Verdict.of(set, results, dossier.measured()).write(out);
+                DossierWriter.writeTurns(out, dossier);
             }
             if (indent && set.platform().simulated()) {
                 out.writeBooleanField("simulated", true);
@@ -203,6 +204,7 @@ public final class ResultWriter {
             .append(set.platform().caveat()).append('\n');
         final Verdict verdict = Verdict.of(set, results, measured);
         out.append("verdict: ").append(verdict.sentence()).append('\n');
+        dossier.turnLines().forEach(line -> out.append(line).append('\n'));
         int width = 4;
         for (final var task : set.tasks()) {
             width = Math.max(width, Math.min(40, task.name().length()));

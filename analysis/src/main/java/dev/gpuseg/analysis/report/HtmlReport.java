@@ -85,7 +85,9 @@ public final class HtmlReport {
         if (report.measured() != null) {
             fact(out, "Measured", report.measured().jobs() + " jobs, " + escape(report.measured().caption()));
         }
-        out.append("</dl>\n</header>\n");
+        out.append("</dl>\n");
+        turns(out, report);
+        out.append("</header>\n");
     }
 
     private static String colour(final Verdict verdict) {
@@ -156,6 +158,18 @@ public final class HtmlReport {
         out.append("<h3>Why ").append(section.analysis().name()).append(" refuses it, and what would help</h3>\n<ul "
             + "class=\"why\">\n");
         for (final String line : lines) {
+            out.append("<li>").append(escape(line)).append("</li>\n");
+        }
+        out.append("</ul>\n");
+    }
+
+    /** Which of two bounds was chosen, and what waits for turns cost. */
+    private static void turns(final StringBuilder out, final Report report) {
+        if (report.dossier().turnLines().isEmpty()) {
+            return;
+        }
+        out.append("<ul id=\"turns\" class=\"why\">\n");
+        for (final String line : report.dossier().turnLines()) {
             out.append("<li>").append(escape(line)).append("</li>\n");
         }
         out.append("</ul>\n");

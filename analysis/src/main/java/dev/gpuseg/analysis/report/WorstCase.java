@@ -4,6 +4,7 @@ package dev.gpuseg.analysis.report;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Model;
+import dev.gpuseg.analysis.rta.TurnSlices;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
 import dev.gpuseg.analysis.sim.SimulationOptions.Execution;
@@ -96,6 +97,9 @@ public record WorstCase(TaskSet set, SimulationOptions options, int runs, List<L
     public static WorstCase search(final TaskSet set, final SimulationOptions mechanism, final int runs,
         final long seed) {
         final Simulator simulator = new Simulator(set);
+        if (mechanism.hold() == Hold.TURNS) {
+            simulator.setSlices(TurnSlices.of(set));
+        }
         final Long[] longest = new Long[set.tasks().size()];
         Arrays.fill(longest, 0L);
         SimulationOptions worst = null;

@@ -8,6 +8,7 @@ import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
+import dev.gpuseg.core.BestEffortTurns;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -93,7 +94,10 @@ public final class Hypotheses {
         return switch (hypothesis) {
             case W1 -> set != null && WeaklyHard.concerns(set);
             case B1 -> set != null && set.platform().coRunPercent() > 0;
-            case M2, M10 -> model.disablesContexts();
+            case M1, M3 -> model != Model.TURNS;
+            case U1, U2, U3, U4, U5, U6 -> model == Model.TURNS;
+            case M2 -> model.disablesContexts() && model != Model.TURNS;
+            case M10 -> model.disablesContexts();
             case M6 -> model.needsOneOrder() || model == Model.PARTITIONS;
             case M8 -> model == Model.BOOSTED_WINDOWS || model == Model.BOOSTED_DEADLINE_WINDOWS;
             case M9 -> true;
@@ -128,6 +132,15 @@ public final class Hypotheses {
             case T1 -> CoreThrottling.find(set, analysis.mode());
             case S1 -> new Finding(hypothesis, Status.TO_ENSURE, stalls(set) + Evidence.of(hypothesis));
             case E2 -> deadlineCores(analysis, set);
+            case U1 -> set == null || set.platform().optimistic() ? ensure(hypothesis) : new Finding(hypothesis,
+                Status.NOT_STATED, "no real-time task waits in its begin (optimistic: true)");
+            case U3 -> set == null || set.platform().limits().turns() == null
+                || set.platform().limits().turns().sliceNs() >= BestEffortTurns.SHORT_SLICE_NS ? ensure(hypothesis)
+                : new Finding(hypothesis, Status.FAILS, "the daemon gives best effort slices of "
+                + Durations.format(BestEffortTurns.SHORT_SLICE_NS) + ", turns says "
+                + Durations.format(set.platform().limits().turns().sliceNs()));
+            case U5 -> neverDisabled(set);
+            case U2, U6 -> new Finding(hypothesis, Status.NOT_CHECKED, Evidence.of(hypothesis));
             default -> Evidence.isWatched(hypothesis)
                 ? new Finding(hypothesis, Status.WATCHED, Evidence.of(hypothesis)) : ensure(hypothesis);
         };
@@ -166,6 +179,28 @@ public final class Hypotheses {
         return limits.withoutNewcomers() ? new Finding(Hypothesis.N1, Status.WATCHED, Evidence.of(Hypothesis.N1))
             : new Finding(Hypothesis.N1, Status.NOT_STATED, "no process makes a context of the GPU while a real-time "
             + "task is open (newcomers: none, or newcomers: {delay: 60ms, period: 2s})");
+    }
+
+    /** Today's daemon disables contexts of lower real-time tasks by calls, and takes no turns with several GPUs. */
+    private static Finding neverDisabled(final TaskSet set) {
+        if (set == null) {
+            return new Finding(Hypothesis.U5, Status.BY_SET, "");
+        }
+        if (set.platform().gpus().size() > 1) {
+            return new Finding(Hypothesis.U5, Status.FAILS, "with " + set.platform().gpus().size() + " GPUs the daemon "
+                + "gives no turns");
+        }
+        Task first = null;
+        for (final Task task : set.tasks()) {
+            if (!task.bestEffort() && usesGpu(task)) {
+                if (first != null) {
+                    return new Finding(Hypothesis.U5, Status.FAILS, "tasks \"" + first.name() + "\" and \""
+                        + task.name() + "\" use one GPU, and the daemon disables the context of the lower one by calls");
+                }
+                first = task;
+            }
+        }
+        return ensure(Hypothesis.U5);
     }
 
     private static Finding clock(final TaskSet set) {

@@ -59,6 +59,22 @@ public enum Hypothesis {
     E3("E3", "two threads that spin for one GPU on one core never have the same absolute deadline"),
     /** Partitions. */
     P1("P1", "the daemon follows the window table of the policy file"),
+    /** Begins. */
+    U1("U1", "begins of real-time tasks wait for no driver call"),
+    /** Turns of the device. */
+    U2("U2", "while a device part waits for the GPU, each other context has at most one turn of a switch and its time "
+        + "slice, and one of them one more"),
+    /** Best effort. */
+    U3("U3", "such a wait meets at most as many best-effort contexts, with slices at most as long, as the platform "
+        + "says (turns)"),
+    /** Bursts. */
+    U4("U4", "the GPU gets work of a window after it had none left at most as often as the set says (bursts)"),
+    /** Real-time contexts. */
+    U5("U5", "contexts of real-time tasks are never disabled, and their slices are as long as the analysis takes them "
+        + "to be"),
+    /** Calls. */
+    U6("U6", "a driver call for another context takes at most theta from the one that is served, and leaves it its "
+        + "turn"),
     /** Overload. */
     W1("W1", "overload jobs are as far apart, and other jobs as short, as the set says; late jobs go on, and no "
         + "overrun action acts");

@@ -42,8 +42,16 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
     private static final int ROUNDS = 8;
     static final String NAME = "turns-suspend";
 
+    /** How many turns more than one of each other context a wait can meet. */
+    private final int more;
+
     TurnsSuspend(final AnalysisDescription description) {
+        this(description, 1);
+    }
+
+    TurnsSuspend(final AnalysisDescription description, final int more) {
         super(description);
+        this.more = more;
     }
 
     /** The time slices of real-time contexts, and what follows from them. By position. */
@@ -55,13 +63,15 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
         private final PreparedSet s;
         private final long[] r;
         private final TurnLimits turns;
+        private final int more;
         private int analysed;
         /** A turn that a wait can meet at any time, the longest. */
         private long anyTurn;
         private final long[] length;
         private final long[] often;
 
-        Work(final PreparedSet s, final long[] r, final TurnLimits turns) {
+        Work(final PreparedSet s, final long[] r, final TurnLimits turns, final int more) {
+            this.more = more;
             this.s = s;
             this.r = r;
             this.turns = turns;
@@ -120,7 +130,7 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
                     often[size++] = 1;
                 }
             }
-            return Math.addExact(sum, oneMore(waits[i], size));
+            return Math.addExact(sum, oneMore(Math.multiplyExact(waits[i], more), size));
         }
 
         /** The longest {@code left} turns among those that are possible and {@link #anyTurn}, which always is. */
@@ -171,7 +181,7 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
             throw new InvalidModelException("platform: something else stops a GPU (stall, or foreign of amd), which "
                 + name() + " does not contain; use gcaps-window-" + mode().word() + ", or another of docs/stalls.md");
         }
-        final Work work = new Work(s, r, s.limits.turns());
+        final Work work = new Work(s, r, s.limits.turns(), more);
         for (int p = 0; p < s.realTimeCount; p++) {
             if (s.gpu[p] >= 0) {
                 work.setSlice(p, s.limits.turns().sliceNs());
@@ -196,7 +206,7 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
             : Priority.isHigherThan(s.gpuPriority[b], s.gpuPriority[a]) ? 1 : Integer.compare(a, b));
         final Recurrence recurrence = new Recurrence(2 * s.count + 2);
         final long[] deadlines = s.deadline.clone();
-        final Work trial = new Work(s, deadlines, s.limits.turns());
+        final Work trial = new Work(s, deadlines, s.limits.turns(), more);
         for (final int p : order) {
             trial.setSlice(p, work.slice[p]);
         }

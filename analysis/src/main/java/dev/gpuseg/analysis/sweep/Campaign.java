@@ -162,10 +162,11 @@ public final class Campaign {
      * @param counts one for each of {@link #columns}, changed; the maxima are replaced by larger ones
      */
     public void judge(final long k, final long[] counts) {
-        final TaskSet set = sets.apply(k);
+        final TaskSet drawn = sets.apply(k);
         final Map<Claim.Mechanism, Simulator[]> simulators = new LinkedHashMap<>();
         for (int c = 0; c < claims.size(); c++) {
             final Claim claim = claims.get(c);
+            final TaskSet set = claim.setOf(drawn, seed, k);
             final int at = c * WIDTH;
             final WaitMode mode = claim.analysis().mode();
             counts[at]++;

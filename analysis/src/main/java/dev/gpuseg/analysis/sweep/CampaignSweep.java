@@ -139,6 +139,7 @@ public final class CampaignSweep {
     public static List<Claim> claims(final boolean claimed, final List<String> only) {
         final List<Claim> claims = new ArrayList<>(Claim.all());
         claims.addAll(Claim.partitions());
+        claims.addAll(Claim.turns());
         claims.removeIf(claim -> claimed && !claim.claimed());
         final List<String> names = claims.stream().map(claim -> claim.analysis().name()).distinct().toList();
         for (final String name : only) {

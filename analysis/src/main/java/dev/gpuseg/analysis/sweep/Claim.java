@@ -149,6 +149,11 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
             ? Hypotheses.conflict(Analyses.describe("gcaps-window-busy"), set) : conflict;
     }
 
+    /** What is compared: turns need sets that state them. */
+    TaskSet setOf(final TaskSet drawn, final long seed, final long k) {
+        return mechanism.hold() == Hold.TURNS ? TurnSets.withTurns(drawn, seed, k) : drawn;
+    }
+
     /** Gives a simulator what the set does not contain. */
     void configure(final TaskSet set, final Simulator simulator) {
         if (mechanism.scheduler() == Scheduler.PARTITIONS) {

@@ -75,7 +75,11 @@ public final class TurnSets {
      * @return the set; threads suspend
      */
     public static TaskSet mixed(final long seed, final long k) {
-        final TaskSet set = CampaignSets.mixed(seed, k);
+        return withTurns(CampaignSets.mixed(seed, k), seed, k);
+    }
+
+    /** Another set in the same way. */
+    static TaskSet withTurns(final TaskSet set, final long seed, final long k) {
         final SplittableRandom random = Seeds.random(seed, POINT + 1, k);
         long shortest = Long.MAX_VALUE;
         for (final Task task : set.tasks()) {

@@ -30,6 +30,7 @@ import dev.gpuseg.analysis.rta.AnalysisResult;
 import dev.gpuseg.analysis.rta.LeastBudgets;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.analysis.rta.TurnChoice;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
@@ -90,7 +91,7 @@ final class AnalyzeCommand implements Callable<Integer> {
 
     @Option(names = "--analysis", paramLabel = "NAME,…",
         description = "Names of analyses, listed below, or all (default: gcaps-window-suspend or gcaps-window-busy, by "
-            + "the mode of the set).")
+            + "the mode of the set; if its platform states turns, the better of this and turns-suspend).")
     private String analysisNames;
 
     @Option(names = "--policy-file", paramLabel = "FILE",
@@ -184,6 +185,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         final TaskSet set;
         final List<Analysis> made = new ArrayList<>();
         final List<AnalysisResult> results = new ArrayList<>();
+        TurnChoice choice = null;
         final Measurement measured = measuredFile == null ? null : measurement();
         final TaskSetReader reader = new TaskSetReader();
         try {
@@ -196,7 +198,8 @@ final class AnalyzeCommand implements Callable<Integer> {
             }
             if (!converts()) {
                 requireClassesOfOne(set);
-                for (final Analysis analysis : analyses(set)) {
+                choice = policyFile == null && analysisNames == null ? TurnChoice.of(set).orElse(null) : null;
+                for (final Analysis analysis : choice == null ? analyses(set) : List.of(choice.analysis())) {
                     made.add(analysis);
                     results.add(analysis.analyse(set));
                 }
@@ -207,7 +210,7 @@ final class AnalyzeCommand implements Callable<Integer> {
         }
         final boolean certified = certificateFile == null || certify(set);
         write(converts() ? TaskSetWriter.json(set) : render(set, results, new Dossier(measured,
-            Refusals.of(made, set, results), provenance(set, reader.platformOrigin(), certified))), out);
+            Refusals.of(made, set, results), provenance(set, reader.platformOrigin(), certified), choice)), out);
         boolean holds = certified && results.stream().allMatch(AnalysisResult::schedulable)
             && (results.isEmpty() || !Verdict.of(set, results, measured).contradicted());
         if (measured != null) {
@@ -415,7 +418,9 @@ final class AnalyzeCommand implements Callable<Integer> {
         public CommandSpec transform(final CommandSpec command) {
             final List<String> lines = new ArrayList<>(List.of(command.usageMessage().footer()));
             lines.addAll(List.of("", "Analyses:"));
-            for (final Analysis analysis : Analyses.all()) {
+            final List<Analysis> known = new ArrayList<>(Analyses.all());
+            known.addAll(Analyses.withStatedTurns());
+            for (final Analysis analysis : known) {
                 lines.add(("  " + analysis.name() + ": " + analysis.summary() + " ["
                     + Soundness.of(analysis.description()).text() + "]").replace("%", "%%"));
             }

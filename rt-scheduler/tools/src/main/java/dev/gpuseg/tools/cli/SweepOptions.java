@@ -8,6 +8,7 @@ import dev.gpuseg.analysis.sweep.CampaignSweep;
 import dev.gpuseg.analysis.sweep.FigureSweep;
 import dev.gpuseg.analysis.sweep.Progress;
 import dev.gpuseg.analysis.sweep.SetCounter;
+import dev.gpuseg.analysis.sweep.TurnAcceptance;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
@@ -132,8 +133,10 @@ public final class SweepOptions {
         }
         if (figures.contains("accepted")) {
             final AcceptanceSweep sweep = new AcceptanceSweep(seed, sets, out, counter);
-            final Progress progress = new Progress(shown, "sets", sweep.totalSets());
+            final TurnAcceptance turns = new TurnAcceptance(seed, sets, out, counter);
+            final Progress progress = new Progress(shown, "sets", sweep.totalSets() + turns.totalSets());
             sweep.run(progress);
+            turns.run(progress);
             progress.close();
         }
         int exit = 0;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.analysis.rta;
+
+import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.TurnLimits;
+import dev.gpuseg.analysis.model.WaitMode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The better of two bounds for a set whose platform states turns: begins that are enforced by driver calls, or begins
+ * that wait for none. Every report prints the same.
+ *
+ * @param calls      the bounds by calls
+ * @param turns      the bounds by turns
+ * @param takesTurns whether those by turns are the better ones
+ * @param lines      what was chosen and why, what each wait costs, which slice would help; each without a full stop
+ */
+public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean takesTurns, List<String> lines) {
+    /** Slices of best effort that are tried, the longest first. */
+    private static final long[] SLICES_NS = {20_000_000, 10_000_000, 5_000_000, 2_000_000, 1_000_000, 500_000, 250_000,
+        100_000, 50_000};
+    private static final long PPM = 1_000_000;
+
+    /** Copies the list. */
+    public TurnChoice {
+        lines = List.copyOf(lines);
+    }
+
+    /**
+     * Chooses.
+     *
+     * @param set every real-time task with a core and priorities
+     * @return empty if the platform states no turns, or threads spin, or something else stops a GPU
+     */
+    public static Optional<TurnChoice> of(final TaskSet set) {
+        if (set.platform().limits().turns() == null || set.mode() != WaitMode.SUSPEND
+            || set.platform().gpus().stream().anyMatch(gpu -> gpu.stallNs() > 0)) {
+            return Optional.empty();
+        }
+        final Analysis byCalls = Analyses.recommended(set.mode());
+        final Analysis byTurns = Analyses.get(TurnsSuspend.NAME);
+        final AnalysisResult calls = byCalls.analyse(set);
+        final AnalysisResult turns = byTurns.analyse(set);
+        final Soundness sound = Soundness.of(byTurns.description(), set);
+        final boolean better = sound.verdict() != Soundness.Verdict.NOT_SOUND && turns.schedulable()
+            && (!calls.schedulable() || share(turns) < share(calls));
+        final List<String> lines = new ArrayList<>();
+        lines.add("turns: begins that wait for no driver call (" + byTurns.name() + ") "
+            + (turns.schedulable() ? "keep every deadline" : "can miss a deadline") + ", begins with calls ("
+            + byCalls.name() + ") " + (calls.schedulable() ? "keep every deadline" : "can miss a deadline")
+            + "; the bounds are those of " + (better ? byTurns.name() + ", with turns on, so without --admission "
+            + "enforce" : byCalls.name() + ", with sharing: timeslices or --admission enforce, without turns"));
+        if (sound.verdict() == Soundness.Verdict.NOT_SOUND) {
+            lines.add("turns: " + byTurns.name() + " is " + sound.text());
+        }
+        addWaits(set, turns, lines);
+        lines.add("turns: " + longestSlice(set, byTurns));
+        return Optional.of(new TurnChoice(calls, turns, better, lines));
+    }
+
+    /** The analysis whose bounds are the better ones. */
+    public Analysis analysis() {
+        return Analyses.get((takesTurns ? turns : calls).analysis());
+    }
+
+    /** The largest bound / deadline, in parts per million. */
+    private static long share(final AnalysisResult result) {
+        long largest = 0;
+        for (final TaskResult task : result.tasks()) {
+            if (task.wcrtNs() != null) {
+                largest = Math.max(largest, task.wcrtNs() / Math.max(1, task.deadlineNs() / PPM));
+            }
+        }
+        return largest;
+    }
+
+    private static void addWaits(final TaskSet set, final AnalysisResult turns, final List<String> lines) {
+        final PreparedSet s = PreparedSet.of(set);
+        final TurnsSuspend.Work work = ((TurnsSuspend) Analyses.get(TurnsSuspend.NAME)).begin(s, s.deadline.clone());
+        for (int p = 0; p < s.realTimeCount; p++) {
+            final TaskResult task = turns.tasks().get(s.index[p]);
+            final Terms terms = task.terms() != null ? task.terms() : task.passed();
+            if (work.waits[p] == 0 || terms == null) {
+                continue;
+            }
+            final long callsNs = Math.multiplyExact((long) s.eta[p], work.calls(p));
+            lines.add("turns: task \"" + task.name() + "\" waits at most " + work.waits[p] + (work.waits[p] == 1
+                ? " time" : " times") + " a job, with a slice of " + Durations.format(work.slice[p])
+                + ": best effort and new contexts " + ms(terms.interleavingNs()) + " ms, other real-time contexts and "
+                + "one turn more " + ms(terms.interferenceNs()) + " ms, own switches " + ms(terms.overheadNs() - callsNs)
+                + " ms, calls for others " + ms(callsNs) + " ms" + (task.schedulable() ? ""
+                : ", when it passed the deadline"));
+        }
+    }
+
+    private static String longestSlice(final TaskSet set, final Analysis byTurns) {
+        final int contexts = set.platform().limits().turns().contexts();
+        for (final long ns : SLICES_NS) {
+            final TaskSet tried = set.withPlatform(set.platform().withLimits(set.platform().limits()
+                .withTurns(new TurnLimits(ns, contexts))));
+            if (byTurns.analyse(tried).schedulable()) {
+                return byTurns.name() + " accepts the set with slices of best effort up to " + Durations.format(ns)
+                    + (ns == SLICES_NS[0] ? " and more" : "");
+            }
+        }
+        return "no slice of best effort makes " + byTurns.name() + " accept the set; fewer bursts, fewer contexts or "
+            + "longer deadlines would";
+    }
+
+    private static String ms(final long ns) {
+        return Durations.milliseconds(ns);
+    }
+}
