@@ -39,11 +39,11 @@ final class Evidence {
             case B1 -> "by the kernels of the best-effort programs";
             case U1 -> "no task has GPUSEG_TASK_ALWAYS_WAIT; `gpuseg status --json`: optimistic";
             case U2 -> "the device decides it; seen on H100 and H200 only";
-            case U3 -> "`gpuseg status`: the process that has the turn counts, the one that is next, and those that are "
-                + "idle or younger than 2 s, if they can have work, each as often as it has channel groups";
+            case U3 -> "`gpuseg status`: the process that has the turn counts, the one that is next, and those that "
+                + "are idle or younger than 2 s, if they can have work, each as often as it has channel groups";
             case U4 -> "by the source of the task: its kernels are one graph, or launched ahead of the GPU";
-            case U5 -> "sharing: turns, policy fp, mechanism nvidia, one GPU, no limited share of its user, and no "
-                + "--admission enforce, which switches turns off; `gpuseg status`";
+            case U5 -> "sharing: turns, policy fp, mechanism nvidia, one GPU, no limited share of its user, a "
+                + "budget of at least the bound, and no --admission enforce, which switches turns off; `gpuseg status`";
             case U6 -> "the driver decides it; seen on an H200 only";
             case E1 -> "by the source of the task: it marks its release (gpuseg_job, a period)";
             case E2 -> "`chrt -p PID` shows SCHED_DEADLINE, runtime, deadline and period";

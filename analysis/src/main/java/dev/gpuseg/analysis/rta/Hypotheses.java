@@ -195,7 +195,8 @@ public final class Hypotheses {
             if (!task.bestEffort() && usesGpu(task)) {
                 if (first != null) {
                     return new Finding(Hypothesis.U5, Status.FAILS, "tasks \"" + first.name() + "\" and \""
-                        + task.name() + "\" use one GPU, and the daemon disables the context of the lower one by calls");
+                        + task.name() + "\" use one GPU, and the daemon disables the context of the lower one by "
+                        + "calls");
                 }
                 first = task;
             }

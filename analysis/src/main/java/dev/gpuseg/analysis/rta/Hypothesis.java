@@ -73,8 +73,8 @@ public enum Hypothesis {
     U5("U5", "contexts of real-time tasks are never disabled, and their slices are as long as the analysis takes them "
         + "to be"),
     /** Calls. */
-    U6("U6", "a driver call for another context takes at most theta from the one that is served, and leaves it its "
-        + "turn"),
+    U6("U6", "in a window at most two driver calls for each of those best-effort contexts are made, and two for a new "
+        + "one; each takes at most theta from the context that is served, and leaves it its turn"),
     /** Overload. */
     W1("W1", "overload jobs are as far apart, and other jobs as short, as the set says; late jobs go on, and no "
         + "overrun action acts");

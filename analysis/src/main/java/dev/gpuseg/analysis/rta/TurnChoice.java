@@ -90,8 +90,8 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
             lines.add("turns: task \"" + task.name() + "\" waits at most " + work.waits[p] + (work.waits[p] == 1
                 ? " time" : " times") + " a job, with a slice of " + Durations.format(work.slice[p])
                 + ": best effort and new contexts " + ms(terms.interleavingNs()) + " ms, other real-time contexts and "
-                + "one turn more " + ms(terms.interferenceNs()) + " ms, own switches " + ms(terms.overheadNs() - callsNs)
-                + " ms, calls for others " + ms(callsNs) + " ms" + (task.schedulable() ? ""
+                + "one turn more " + ms(terms.interferenceNs()) + " ms, own switches "
+                + ms(terms.overheadNs() - callsNs) + " ms, calls for others " + ms(callsNs) + " ms" + (task.schedulable() ? ""
                 : ", when it passed the deadline"));
         }
     }

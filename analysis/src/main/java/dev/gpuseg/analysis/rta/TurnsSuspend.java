@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
-import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.IntegerMath;
+import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.core.BestEffortTurns;
 import dev.gpuseg.core.Priority;

@@ -132,7 +132,11 @@ public final class Simulator {
         slicesNs = ns == null ? null : ns.clone();
     }
 
-    private void slice() {
+    private void slice(final SimulationOptions.Scheduler decides) {
+        if (decides != SimulationOptions.Scheduler.RR) {
+            throw new InvalidModelException("hold turns goes with scheduler rr, not with " + decides.word()
+                + "; by turns no segment holds the GPU");
+        }
         if (set.limits.turns() == null) {
             throw new InvalidModelException("platform: turns is missing; write turns: {slice: 500us, contexts: 2}");
         }
@@ -322,7 +326,7 @@ public final class Simulator {
         final boolean preemptive = what.scheduler().preemptive() && policy.enforces();
         run.cores.preemptive(preemptive);
         if (what.hold() == SimulationOptions.Hold.TURNS) {
-            slice();
+            slice(what.scheduler());
         }
         run.device.sharesAlways(!policy.enforces());
         run.device.switchesItself(!preemptive && what.hold() != SimulationOptions.Hold.BOOST);

@@ -173,7 +173,8 @@ public final class CampaignSets {
             final List<Segment> segments = new ArrayList<>();
             for (final Segment segment : tasks.get(i).segments()) {
                 segments.add(segment instanceof Segment.Gpu gpu && random.nextBoolean() ? new Segment.Gpu(gpu.hostNs(),
-                    gpu.deviceNs(), gpu.hostNs() + gpu.deviceNs() + random.nextLong(IDLE_MAX_NS), gpu.bursts()) : segment);
+                    gpu.deviceNs(), gpu.hostNs() + gpu.deviceNs() + random.nextLong(IDLE_MAX_NS), gpu.bursts())
+                    : segment);
             }
             tasks.set(i, tasks.get(i).withSegments(segments));
         }

@@ -13,8 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * How many sets of {@link TurnSets#robot} the bounds by calls and the bounds by turns accept, by epsilon. Those by turns
- * do not depend on it.
+ * How many sets of {@link TurnSets#robot} the bounds by calls and the bounds by turns accept, by epsilon. Those by
+ * turns do not depend on it.
  */
 public final class TurnAcceptance {
     private static final long US = 1_000;

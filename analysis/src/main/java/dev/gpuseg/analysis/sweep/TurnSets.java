@@ -67,8 +67,8 @@ public final class TurnSets {
     }
 
     /**
-     * A set of the campaign, with turns: slices, contexts, newcomers and bursts at random; every third has one task with
-     * windows for each GPU, as the daemon's turns want it. Processes and stops of other causes are taken out.
+     * A set of the campaign, with turns: slices, contexts, newcomers and bursts at random; every third has one task
+     * with windows for each GPU, as the daemon's turns want it. Processes and stops of other causes are taken out.
      *
      * @param seed of all sets
      * @param k    its number
