@@ -38,6 +38,7 @@ public final class JsonReport {
             json.writeStartObject();
             json.writeStringField("id", report.set().id());
             report.verdict().write(json);
+            DossierWriter.writeTurns(json, report.dossier());
             json.writeBooleanField("schedulable", report.schedulable());
             json.writeBooleanField("simulated", report.set().platform().simulated());
             if (report.set().platform().coRunPercent() > 0) {

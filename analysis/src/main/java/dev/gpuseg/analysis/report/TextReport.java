@@ -25,6 +25,7 @@ public final class TextReport {
         out.append(report.set().id()).append(": ").append(report.schedulable() ? "SCHEDULABLE" : "NOT SCHEDULABLE")
             .append(report.set().platform().caveat()).append("\nverdict: ").append(report.verdict().sentence())
             .append('\n');
+        report.dossier().turnLines().forEach(line -> out.append(line).append('\n'));
         int width = 4;
         for (final Task task : report.set().tasks()) {
             width = Math.max(width, task.name().length());

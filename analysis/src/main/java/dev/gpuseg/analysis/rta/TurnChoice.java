@@ -91,8 +91,8 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
                 ? " time" : " times") + " a job, with a slice of " + Durations.format(work.slice[p])
                 + ": best effort and new contexts " + ms(terms.interleavingNs()) + " ms, other real-time contexts and "
                 + "one turn more " + ms(terms.interferenceNs()) + " ms, own switches "
-                + ms(terms.overheadNs() - callsNs) + " ms, calls for others " + ms(callsNs) + " ms" + (task.schedulable() ? ""
-                : ", when it passed the deadline"));
+                + ms(terms.overheadNs() - callsNs) + " ms, calls for others " + ms(callsNs) + " ms"
+                + (task.schedulable() ? "" : ", when it passed the deadline"));
         }
     }
 

@@ -18,7 +18,9 @@ import dev.gpuseg.analysis.model.Segment;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.report.HtmlReport;
+import dev.gpuseg.analysis.report.JsonReport;
 import dev.gpuseg.analysis.report.Report;
+import dev.gpuseg.analysis.report.TextReport;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.Simulator;
 import dev.gpuseg.core.BestEffortTurns;
@@ -182,11 +184,14 @@ class TurnsSuspendTest {
         final Dossier dossier = new Dossier(null, Map.of(), null, turns);
         final String text = ResultWriter.text(slow, results, dossier);
         final String json = ResultWriter.json(slow, results, dossier);
-        final String html = HtmlReport.render(Report.create(slow, results, dossier));
+        final Report report = Report.create(slow, results, dossier);
+        final String html = HtmlReport.render(report);
         for (final String line : turns.lines()) {
             assertTrue(text.contains(line + "\n"), text);
             assertTrue(json.contains(line.replace("\"", "\\\"")), json);
-            assertTrue(html.contains(line.replace("\"", "&quot;")), html);
+            assertTrue(html.contains("<li>" + line.replace("\"", "&quot;") + "</li>"), html);
+            assertTrue(TextReport.render(report).contains(line + "\n"), "text of the report");
+            assertTrue(JsonReport.render(report).contains(line.replace("\"", "\\\"")), "JSON of the report");
         }
         assertTrue(json.contains("\"chosen\" : \"turns-suspend\""), json);
         assertTrue(text.contains("start `gpuseg run` without --admission enforce"), text);

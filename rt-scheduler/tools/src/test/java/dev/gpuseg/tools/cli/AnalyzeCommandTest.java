@@ -2,6 +2,7 @@
 package dev.gpuseg.tools.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -73,6 +74,27 @@ class AnalyzeCommandTest {
         assertEquals(3, run(file("no.yaml", SET.formatted("48ms"))));
         assertTrue(out.toString().contains("NOT schedulable"), out.toString());
         assertEquals(3, run(file("no.yaml", SET.formatted("48ms")), "--analysis", "all"));
+    }
+
+    /** An update of 55 ms does not fit into any period of the set; turns need none. */
+    @Test
+    void shouldTakeTheBoundsByTurnsWhereTheyAreBetter() throws IOException {
+        final String one = file("turns.yaml", """
+            version: 1
+            platform: {cpus: 1, epsilon: 55ms, optimistic: true, clock: 1, newcomers: none}
+            tasks:
+              - {name: a, cpu: 1, period: 40ms, priority: 2, segments: [{gpu: {host: 1ms, device: 5ms}}]}
+            """);
+        assertEquals(3, run(one), "it states no turns");
+        final String turns = file("turns.yaml", Files.readString(Path.of(one)).replace("newcomers: none",
+            "newcomers: none, turns: {slice: 500us, contexts: 2}"));
+        out.getBuffer().setLength(0);
+        assertEquals(0, run(turns), out.toString());
+        assertTrue(out.toString().contains("\nturns-suspend: schedulable\n")
+            && out.toString().contains("the bounds are those of turns-suspend"), out.toString());
+        assertTrue(lastLine().contains("start `gpuseg run` without --admission enforce, which switches turns off"));
+        assertEquals(3, run(turns, "--analysis", "gcaps-window-suspend"), "asked for calls");
+        assertFalse(out.toString().contains("the bounds are those of"), out.toString());
     }
 
     @Test
