@@ -27,7 +27,8 @@ import java.util.List;
  * </ul>
  * Recurrence, for a task with device parts Ge_ij of k_ij bursts and the slice L_i:
  * <pre>
- *  q_i = sum_j ( k_ij + floor((Ge_ij + 2 N theta - 1) / L_i) ),  v_x = Ge_x + theta q_x
+ *  q_i = sum_j ( k_ij + floor((Ge_ij + c_i - 1) / L_i) ),  v_x = Ge_x + theta q_x
+ *  c_i = 2 N theta + ceil((D_i + delay) / P) 2 theta
  *  w = C_i + G_i + B_i + theta (q_i + 2 N eta_i) + q_i N (L0 + theta)
  *    + sum_{h in hpp(i)} ceil((w + R_h - C_h - Gm_h) / T_h) (C_h + Gm_h)
  *    + sum_{x, same GPU} min( q_i (L_x + theta), ceil((w + R_x - v_x) / T_x) v_x ) + one more turn of each wait
@@ -88,7 +89,7 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
             for (int j = s.segmentStart[p]; j < s.segmentStart[p + 1]; j++) {
                 if (s.segmentDevice[j] > 0) {
                     waits[p] = Math.addExact(waits[p], s.segmentBursts[j]
-                        + (s.segmentDevice[j] + calls(p) - 1) / ns);
+                        + (s.segmentDevice[j] + calls(p) + callsForNew(p) - 1) / ns);
                 }
             }
             demand[p] = Math.addExact(s.device[p], Math.multiplyExact(waits[p], s.theta[p]));
@@ -97,6 +98,13 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
         /** What the calls of one window take. */
         long calls(final int p) {
             return Math.multiplyExact(2L * turns.contexts(), s.theta[p]);
+        }
+
+        /** What calls for new contexts take at most from a job that keeps its deadline. */
+        private long callsForNew(final int p) {
+            final long delay = s.limits.newcomerNs();
+            return delay == 0 ? 0 : Math.multiplyExact(2 * s.theta[p], IntegerMath.ceilDiv(s.deadline[p] + delay,
+                s.limits.newcomerPeriodNs()));
         }
 
         void of(final int i, final long longestTurnNs) {

@@ -14,6 +14,7 @@ import java.util.Arrays;
 final class SlicedGpus {
     private static final int NOBODY = -1;
     private static final int DRAWS = 3;
+    private static final int CALLS_FOR_NEW = 2;
 
     private final Run run;
     private final SimulatedSet set;
@@ -112,6 +113,8 @@ final class SlicedGpus {
         private int victim;
         private boolean directed;
         private long bornNs;
+        /** Calls for the new context that are still to come. */
+        private int bornCalls;
 
         One(final int gpu) {
             this.gpu = gpu;
@@ -136,6 +139,7 @@ final class SlicedGpus {
                 }
             }
             directed = run.random.nextInt(DRAWS) != 0;
+            bornCalls = CALLS_FOR_NEW;
             bornNs = set.limits.newcomerNs() == 0 ? EventQueue.NEVER
                 : run.random.nextLong(set.limits.newcomerPeriodNs());
             run.queue.set(run.gpuSource + gpu, EventQueue.NEVER);
@@ -179,6 +183,7 @@ final class SlicedGpus {
         private boolean isNew() {
             final PlatformLimits limits = set.limits;
             while (bornNs != EventQueue.NEVER && bornNs + limits.newcomerNs() <= run.nowNs) {
+                bornCalls = CALLS_FOR_NEW;
                 bornNs += limits.newcomerPeriodNs() + (run.random.nextBoolean() ? 0
                     : run.random.nextLong(limits.newcomerPeriodNs()));
             }
@@ -288,7 +293,7 @@ final class SlicedGpus {
             final long slice = sliceOf(context);
             // who had the GPU last goes on in what is left of its slice, which may be nothing but a nanosecond
             final long whole = switches ? slice : 1 + run.random.nextLong(slice);
-            final long calls = calls();
+            final long calls = calls() + callsForNew(theta);
             current = context;
             last = context;
             sinceNs = run.nowNs;
@@ -303,6 +308,19 @@ final class SlicedGpus {
                     turnEndNs = Math.min(turnEndNs, Math.max(run.nowNs + 1, bornNs + set.limits.newcomerNs()));
                 }
             }
+        }
+
+        /** What calls for the new context take in this turn, while it is new. */
+        private long callsForNew(final long switchNs) {
+            final long theta = set.thetaNs[gpu];
+            final long most = (2L * set.limits.turns().contexts() + bornCalls) * theta;
+            if (bornCalls == 0 || !isNew() || run.nowNs + switchNs + most > bornNs + set.limits.newcomerNs()
+                || run.random.nextBoolean()) {
+                return 0;
+            }
+            final int made = run.drawsWorst() ? bornCalls : run.random.nextInt(bornCalls + 1);
+            bornCalls -= made;
+            return made * theta;
         }
 
         /** What calls for others take in this turn: each counts in every window that is open. */
