@@ -10,6 +10,7 @@ import dev.gpuseg.core.PolicyAnalysis;
 import dev.gpuseg.core.PolicyAnalysis.Waiting;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
@@ -34,7 +35,7 @@ class PolicyAnalysesTest {
         final Set<String> named = new TreeSet<>();
         PolicyCatalog.builtIn().all().forEach(row -> row.analyses().forEach(a -> named.add(a.name())));
         final Set<String> claimed = new TreeSet<>();
-        Stream.concat(Claim.all().stream(), Claim.partitions().stream()).filter(Claim::claimed)
+        Stream.of(Claim.all(), Claim.partitions(), Claim.turns()).flatMap(List::stream).filter(Claim::claimed)
             .forEach(c -> claimed.add(c.analysis().name()));
         // spinning threads may be boosted only while their window has the GPU, which the daemon does not offer
         assertTrue(claimed.remove("gcaps-boost-busy"));

@@ -39,4 +39,17 @@ class AcceptanceSweepTest {
         assertEquals(20, lines.size());
         assertTrue(lines.get(19).startsWith("all 2160,2160,") && lines.get(19).contains(",1293,"), lines.get(19));
     }
+
+    /** What docs/turns.md says of 300 sets: turns accept what slow updates refuse, and do not depend on them. */
+    @Test
+    void shouldAcceptByTurnsWhatSlowUpdatesRefuse(@TempDir final Path directory) throws Exception {
+        final SetCounter counter = new ThreadCounter(2);
+        final TurnAcceptance sweep = new TurnAcceptance(1, 300, directory, counter);
+        assertEquals(1_200, sweep.totalSets());
+        sweep.run(new Progress(null, "sets", sweep.totalSets()));
+        counter.close();
+        final List<String> lines = Files.readAllLines(directory.resolve("turns.csv"));
+        assertEquals(List.of("200us,300,225,265,89,59,117,76,265", "800us,300,88,116,89,59,117,76,121",
+            "3.4ms,300,16,19,89,59,117,76,89", "55ms,300,1,1,89,59,117,76,89"), lines.subList(1, 5));
+    }
 }
