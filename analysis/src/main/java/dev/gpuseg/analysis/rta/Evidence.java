@@ -44,7 +44,7 @@ final class Evidence {
             case U4 -> "by the source of the task: its kernels are one graph, or launched ahead of the GPU";
             case U5 -> "sharing: turns, policy fp, mechanism nvidia, one GPU, no limited share of its user, a "
                 + "budget of at least the bound, and no --admission enforce, which switches turns off; `gpuseg status`";
-            case U6 -> "the driver decides it; seen on an H200 only";
+            case U6 -> "the driver decides it; a call took 240us on an H200, so theta must be at least that there";
             case E1 -> "by the source of the task: it marks its release (gpuseg_job, a period)";
             case E2 -> "`chrt -p PID` shows SCHED_DEADLINE, runtime, deadline and period";
             case E3 -> "deadlines are nanoseconds of a clock";

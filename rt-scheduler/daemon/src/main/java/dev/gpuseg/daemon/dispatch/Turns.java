@@ -27,7 +27,7 @@ import java.util.function.Consumer;
  *
  * <p>All is as without turns where the mechanism's slices bound nothing or launches are held, where weights are kept by
  * slices, under a policy that does not enforce, with several GPUs, whose programs would wait for one another through
- * everybody's turns, and where admission proves bounds, which know no turns. Dispatcher thread only.
+ * everybody's turns, and where admission proves bounds, which it does by calls. Dispatcher thread only.
  */
 final class Turns {
     /** Of best-effort contexts. */
