@@ -175,7 +175,8 @@ GPUSEG_API int gpuseg_runtime_dir(char *buf, size_t size);
  * connect again.
  *
  * attr may be NULL. The caller owns *client and frees it with gpuseg_disconnect(). Each call makes a connection of its
- * own; one per process is enough. Thread-safe.
+ * own, and the daemon takes one per process; but where the process has a client that is shared, it joins that, as
+ * gpuseg_connect_shared() does, unless it has GPUSEG_CONNECT_ONCE. Thread-safe.
  *
  *   0
  *   -ENOTCONN         no daemon is running. With GPUSEG_CONNECT_UNMANAGED_OK or GPUSEG_UNMANAGED=1 in the environment
@@ -194,8 +195,31 @@ GPUSEG_API int gpuseg_runtime_dir(char *buf, size_t size);
 GPUSEG_API GPUSEG_CHECKED int gpuseg_connect(const struct gpuseg_connect_attr *attr, gpuseg_client **client);
 
 /*
+ * The client that the parts of a process share, such as the components of a container, plug-ins, or a program that
+ * marks segments and runs under `gpuseg exec`. The first call connects; every further one returns another handle of
+ * that connection, which ends with its last handle. The handles are independent: each has tasks and
+ * GPUSEG_CONNECT_FAIL_IF_LOST of its own, and gpuseg_disconnect() closes the tasks of its handle alone. Name, counters
+ * and, in a thread, gpuseg_last_message() are those of the connection; the first call names it.
+ *
+ * There is one for each runtime directory. Without a daemon (GPUSEG_CONNECT_UNMANAGED_OK) the client is the caller's
+ * alone, so that a later call finds a daemon that has started meanwhile. A connection whose daemon is lost is joined,
+ * too: it reconnects for all. One that was dropped (-EPROTO) is left to those that have it. A child of fork() has none
+ * of its parent's.
+ *
+ * Copies of this library in one process, linked statically or not, find each other, also those loaded with RTLD_LOCAL,
+ * if they are of one version. An object that has taken part stays loaded after dlclose(3). Copies of different versions
+ * connect for themselves, and the daemon refuses the second (-EBUSY). So does a client that was connected before by
+ * gpuseg_connect(), which is not shared.
+ *
+ * Thread-safe; waits for other threads that connect or disconnect. Results as gpuseg_connect(), and
+ *
+ *   -EINVAL           also with GPUSEG_CONNECT_ONCE
+ */
+GPUSEG_API GPUSEG_CHECKED int gpuseg_connect_shared(const struct gpuseg_connect_attr *attr, gpuseg_client **client);
+
+/*
  * Close every task of the client, then the client, and free them. A segment that is begun ends. No other thread may be
- * using the client or its tasks. NULL is allowed. Returns 0.
+ * using the client or its tasks; other handles of a shared client may be in use. NULL is allowed. Returns 0.
  */
 GPUSEG_API int gpuseg_disconnect(gpuseg_client *client);
 

@@ -19,6 +19,9 @@
  * same, unscheduled. A daemon that is lost later is no failure: the program goes on unmanaged until another one has
  * started, unless it asks for GPUSEG_CONNECT_FAIL_IF_LOST.
  *
+ * Clients of one process share a connection, so each component of a container may have its own; see
+ * gpuseg_connect_shared(). With GPUSEG_CONNECT_ONCE a Client has a connection of its own.
+ *
  * Threads and units are those of gpuseg.h. A Client and a Task can be moved but not copied; a Segment can be neither. A
  * Client must outlive its Tasks, and a Task its Segments.
  */
@@ -115,7 +118,9 @@ public:
 		attr.dir = dir.empty() ? nullptr : dir.c_str();
 		attr.name = name.empty() ? nullptr : name.c_str();
 		attr.flags = flags;
-		if (int result = gpuseg_connect(&attr, &client_); result < 0)
+		if (int result = flags & GPUSEG_CONNECT_ONCE ? gpuseg_connect(&attr, &client_)
+							     : gpuseg_connect_shared(&attr, &client_);
+		    result < 0)
 			throw_error(result, nullptr);
 	}
 	~Client()

@@ -43,8 +43,8 @@ static void connect_once(void)
 
 	snprintf(name, sizeof(name), "exec:%.58s", program_invocation_short_name);
 	attr.name = name;
-	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* segments.c has an answer of its own */
-	result = gpuseg_connect(&attr, &client);
+	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST;	/* segments.c has an answer of its own */
+	result = gpuseg_connect_shared(&attr, &client); /* the program may have one, or want one later */
 	if (result < 0) {
 		say("%s; runs unmanaged", gpuseg_last_message(NULL));
 		return;

@@ -33,8 +33,9 @@ bool client_lost(struct gpuseg_client *client)
 	return true;
 }
 
-bool client_gates(struct gpuseg_client *root)
+bool client_gates(const struct gpuseg_client *client)
 {
+	struct gpuseg_client *root = client->root;
 	const struct gpuseg_status *status;
 	bool gates;
 

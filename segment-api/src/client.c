@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c - connect, the roll thread, reconnect, disconnect. */
+/* client.c - a connection: connect, the roll thread, reconnect, disconnect. */
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <fcntl.h>
 
+#include "client.h"
 #include "directory.h"
 #include "internal.h"
 #include "refusal.h"
@@ -71,11 +72,17 @@ static void mark_process(void)
 static void follow_lost(struct gpuseg_client *client);
 static void free_former(struct gpuseg_client *client);
 
+/* Does anybody go on while the daemon is lost, so that a line is to say so? Otherwise the marks do. */
+static bool is_silent(const struct gpuseg_client *client)
+{
+	return __atomic_load_n(&client->root->fails_if_lost, __ATOMIC_RELAXED);
+}
+
 /* Once for each loss. */
 static void say_lost(const struct gpuseg_client *client)
 {
-	if (client->root->fails_if_lost)
-		return; /* the marks say so */
+	if (is_silent(client))
+		return;
 	if (__atomic_load_n(&client->lost, __ATOMIC_RELAXED) == LOST_DESCRIPTORS)
 		say("the program has closed descriptors of its connection to the daemon; \"%s\" runs unmanaged%s",
 		    client->root->name, client->root->dir ? " until it has connected again" : "");
@@ -88,7 +95,7 @@ static void *roll_main(void *arg)
 {
 	struct gpuseg_client *client = arg;
 	const uint32_t *generation = client->roll_word;
-	const bool reconnects = client->root->dir != NULL, looks = reconnects || !client->root->fails_if_lost;
+	const bool reconnects = client->root->dir != NULL, looks = reconnects || !is_silent(client);
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(generation, __ATOMIC_ACQUIRE);
@@ -497,7 +504,7 @@ static int make_successor(struct gpuseg_client *lost)
 		if (ret < 0) {
 			task->next_slot = NULL;
 			if (ret != -ENOTCONN && ret != -ETIMEDOUT && ret != -EPROTO) {
-				if (!root->fails_if_lost)
+				if (!task->fails_if_lost)
 					say("%s; task \"%s\" runs unmanaged", gpuseg_last_message(root), task->name);
 				ret = 0;
 			}
@@ -562,7 +569,7 @@ static void follow_lost(struct gpuseg_client *client)
 			return;
 		pause_ns = 2 * pause_ns < RECONNECT_LAST_NS ? 2 * pause_ns : RECONNECT_LAST_NS;
 	}
-	if (!client->root->fails_if_lost)
+	if (!is_silent(client))
 		say("another daemon schedules \"%s\" now", client->root->name);
 	while (!left_behind(client) && rest(client, LOST_LOOK_NS))
 		;
@@ -619,57 +626,66 @@ static bool unmanaged_by_environment(void)
 	return env && strcmp(env, "1") == 0;
 }
 
-int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **out)
+int client_destination(struct destination *to, const struct gpuseg_connect_attr *user_attr)
 {
-	struct gpuseg_connect_attr attr = GPUSEG_CONNECT_ATTR_INIT;
+	struct gpuseg_connect_attr *attr = &to->attr;
 	const char *chosen = secure_getenv("GPUSEG_DIR");
-	struct gpuseg_client *client;
-	char dir[PATH_MAX];
 	int ret;
 
-	if (!out)
-		return fail_with(NULL, -EINVAL, "gpuseg_connect: no place for the client");
-	*out = NULL;
+	*attr = (struct gpuseg_connect_attr)GPUSEG_CONNECT_ATTR_INIT;
 	if (user_attr) {
-		ret = copy_attr(&attr, sizeof(attr), sizeof(attr), user_attr);
+		ret = copy_attr(attr, sizeof(*attr), sizeof(*attr), user_attr);
 		if (ret < 0)
 			return ret;
 	}
-	if (attr.flags & ~(uint32_t)FLAGS_KNOWN || attr.reserved)
-		return fail_with(NULL, -EINVAL, "connect flags are %#x; known is %#x", attr.flags, FLAGS_KNOWN);
-	if (!attr.name)
-		attr.name = program_invocation_short_name;
-	if (!*attr.name || strlen(attr.name) >= GPUSEG_NAME_BYTES)
-		return fail_with(NULL, -EINVAL, "application name has %zu bytes; give 1 to %d", strlen(attr.name),
+	if (attr->flags & ~(uint32_t)FLAGS_KNOWN || attr->reserved)
+		return fail_with(NULL, -EINVAL, "connect flags are %#x; known is %#x", attr->flags, FLAGS_KNOWN);
+	if (!attr->name)
+		attr->name = program_invocation_short_name;
+	if (!*attr->name || strlen(attr->name) >= GPUSEG_NAME_BYTES)
+		return fail_with(NULL, -EINVAL, "application name has %zu bytes; give 1 to %d", strlen(attr->name),
 				 GPUSEG_NAME_BYTES - 1);
-	if (attr.dir) {
-		if (strlen(attr.dir) >= sizeof(dir))
-			return fail_with(NULL, -ENAMETOOLONG, "runtime directory has %zu bytes", strlen(attr.dir));
-		strcpy(dir, attr.dir);
+	to->dir_named = attr->dir || (chosen && *chosen);
+	if (attr->dir) {
+		if (strlen(attr->dir) >= sizeof(to->dir))
+			return fail_with(NULL, -ENAMETOOLONG, "runtime directory has %zu bytes", strlen(attr->dir));
+		strcpy(to->dir, attr->dir);
 	} else {
-		ret = gpuseg_runtime_dir(dir, sizeof(dir));
+		ret = gpuseg_runtime_dir(to->dir, sizeof(to->dir));
 		if (ret < 0)
 			return fail_with(NULL, ret,
 					 "runtime directory: the path is too long; set a shorter GPUSEG_DIR");
 	}
+	return 0;
+}
+
+int client_prepare(void)
+{
 	if (own_process && !__atomic_load_n(own_process, __ATOMIC_ACQUIRE))
 		in_forked_child(); /* the child of a bare clone(2), where no fork handler ran */
 	pthread_once(&process_once, mark_process);
-	if (!own_process)
-		return fail_with(NULL, -ENOMEM, "out of memory");
+	return own_process ? 0 : fail_with(NULL, -ENOMEM, "out of memory");
+}
+
+int client_connect(const struct destination *to, struct gpuseg_client **out)
+{
+	const uint32_t flags = to->attr.flags;
+	struct gpuseg_client *client;
+	int ret;
+
 	client = create(NULL, own_process);
 	if (!client)
 		return -ENOMEM;
-	strcpy(client->name, attr.name);
-	client->dir_named = attr.dir || (chosen && *chosen);
-	client->fails_if_lost = attr.flags & GPUSEG_CONNECT_FAIL_IF_LOST;
-	ret = open_socket(client, dir, client->dir_named);
+	strcpy(client->name, to->attr.name);
+	client->dir_named = to->dir_named;
+	client->fails_if_lost = flags & GPUSEG_CONNECT_FAIL_IF_LOST;
+	ret = open_socket(client, to->dir, client->dir_named);
 	if (ret == 0) {
-		ret = attach(client, attr.name);
+		ret = attach(client, client->name);
 		/* before there is a roll thread: it detaches a client whose daemon is replaced at once */
 		client->managed_at_connect = client->managed;
-		if (ret == 0 && !(attr.flags & GPUSEG_CONNECT_ONCE)) {
-			client->dir = strdup(dir);
+		if (ret == 0 && !(flags & GPUSEG_CONNECT_ONCE)) {
+			client->dir = strdup(to->dir);
 			ret = client->dir ? 0 : fail_with(NULL, -ENOMEM, "out of memory");
 		}
 		if (ret == 0) {
@@ -677,7 +693,7 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 			if (ret < 0)
 				fail_with(NULL, ret, "roll thread: %s", strerror(-ret));
 		}
-	} else if (ret == -ENOTCONN && ((attr.flags & GPUSEG_CONNECT_UNMANAGED_OK) || unmanaged_by_environment())) {
+	} else if (ret == -ENOTCONN && ((flags & GPUSEG_CONNECT_UNMANAGED_OK) || unmanaged_by_environment())) {
 		ret = 0;
 	}
 	if (ret < 0) {
@@ -691,15 +707,24 @@ int gpuseg_connect(const struct gpuseg_connect_attr *user_attr, gpuseg_client **
 	return 0;
 }
 
+void client_forget_tasks(struct gpuseg_client *root, const struct gpuseg_client *handle)
+{
+	struct gpuseg_task **link = &root->tasks, *task;
+
+	while ((task = *link) != NULL) {
+		if (task->handle == handle) {
+			*link = task->next;
+			free(task);
+		} else {
+			link = &task->next;
+		}
+	}
+}
+
 /* In a child the mappings and threads of the parent do not exist, and a mutex may be in any state. */
 static void disconnect_in_child(struct gpuseg_client *root)
 {
-	while (root->tasks) {
-		struct gpuseg_task *task = root->tasks;
-
-		root->tasks = task->next;
-		free(task);
-	}
+	client_forget_tasks(root, root);
 	for (struct gpuseg_client *client = root->newest, *former; client; client = former) {
 		former = client->former;
 		descriptor_close(&client->doorbell);
@@ -722,12 +747,10 @@ static struct gpuseg_client *claim_newest(struct gpuseg_client *root)
 	return newest;
 }
 
-int gpuseg_disconnect(gpuseg_client *root)
+int client_disconnect(struct gpuseg_client *root)
 {
 	struct gpuseg_client *newest = NULL, *next;
 
-	if (!root)
-		return 0;
 	if (!__atomic_load_n(root->own_process, __ATOMIC_RELAXED)) {
 		disconnect_in_child(root);
 		return 0;

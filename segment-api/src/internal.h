@@ -25,6 +25,10 @@
 #define SPIN_DEFAULT 200
 #define SPIN_TRY 200
 
+#define TEXT_OF_VALUE(x) #x
+#define TEXT_OF(x) TEXT_OF_VALUE(x)
+#define VERSION_TEXT TEXT_OF(GPUSEG_VERSION_MAJOR) "." TEXT_OF(GPUSEG_VERSION_MINOR) "." TEXT_OF(GPUSEG_VERSION_PATCH)
+
 enum segment { SEGMENT_NONE = 0, SEGMENT_BEGUN, SEGMENT_PROCEEDED };
 
 /* Why a connection is of no use any more. */
@@ -65,20 +69,29 @@ struct gpuseg_client {
 	unsigned int users;			/* tasks that use this connection */
 	char *dir;				/* root's: where to reconnect; NULL = never */
 	bool dir_named;				/* root's: somebody has said which directory */
-	bool fails_if_lost;			/* root's: marks fail while the daemon is lost */
-	char name[GPUSEG_NAME_BYTES];		/* root's */
+	/* root's: marks fail while the daemon is lost; atomic, as that of a shared one changes: nobody goes on then */
+	bool fails_if_lost;
+	char name[GPUSEG_NAME_BYTES]; /* root's */
 	uint32_t request_seq;
 	pthread_t roll_thread;
 	bool roll_thread_runs;
 	const uint32_t *roll_word; /* session->roll_generation; after the loss only its address is used */
 	uint32_t roll_stop;	   /* atomic */
 	uint32_t roll_exited;
+
+	/* Of the client that a process shares (shared.c); under the lock of that. */
+	bool is_handle; /* no connection: what an application holds of root, with `fails_if_lost` of its own */
+	struct gpuseg_client *next_shared; /* root's, as the two below */
+	unsigned int handles;
+	unsigned int going_on; /* handles whose marks go on while the daemon is lost */
 };
 
 struct gpuseg_task {
 	struct gpuseg_client *client;
-	struct gpuseg_client *root; /* that of the client, which never changes; any thread */
-	struct gpuseg_slot *slot;   /* NULL = unmanaged */
+	struct gpuseg_client *root;   /* that of the client, which never changes; any thread */
+	struct gpuseg_client *handle; /* with which it was opened */
+	bool fails_if_lost;	      /* the handle's */
+	struct gpuseg_slot *slot;     /* NULL = unmanaged */
 	uint32_t task_id;
 	uint32_t spin_count;
 	bool always_wait;
@@ -157,13 +170,13 @@ void client_disown(struct gpuseg_client *client);
 int client_fail_lost(const struct gpuseg_client *client);
 
 /* Is this a result of a lost daemon, without which the program goes on? Then the mark has done all that it can. */
-static inline bool client_goes_on(const struct gpuseg_client *client, int result)
+static inline bool goes_on_after(bool fails_if_lost, int result)
 {
-	return result == -ENOTCONN && !client->root->fails_if_lost;
+	return result == -ENOTCONN && !fails_if_lost;
 }
 
 /* The mechanism of the daemon as it is now: can it hold segments only at their begin? A client that is managed. */
-bool client_gates(struct gpuseg_client *root);
+bool client_gates(const struct gpuseg_client *client);
 
 /* Number and append a record, and wake the daemon if it sleeps. Results as cq_append(). */
 int client_append(struct gpuseg_client *client, struct gpuseg_record *record);

@@ -328,7 +328,7 @@ static int begin(struct gpuseg_task *task, struct patience patience)
 	const uint64_t before = task->ticket;
 	int ret = begin_window(task, patience);
 
-	if (unlikely(client_goes_on(task->client, ret)))
+	if (unlikely(goes_on_after(task->fails_if_lost, ret)))
 		ret = begin_unmanaged(task, before);
 	/* -EALREADY: the window that is open keeps its boost. */
 	if (unlikely(ret < 0 && task->boost && task->segment == SEGMENT_NONE))
@@ -387,7 +387,7 @@ static int end_window(struct gpuseg_task *task, int64_t at_ns, int64_t end_ns, i
 {
 	int ret = tell_end(task, at_ns, end_ns, device_ns);
 
-	return unlikely(client_goes_on(task->client, ret)) ? 0 : ret;
+	return unlikely(goes_on_after(task->fails_if_lost, ret)) ? 0 : ret;
 }
 
 int task_end_at(struct gpuseg_task *task, int64_t end_ns, int64_t device_ns)
@@ -445,7 +445,7 @@ static int mark(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t 
 {
 	int ret = tell(task, kind, release_ns, arg_ns, sample, at_ns);
 
-	return unlikely(client_goes_on(task->client, ret)) ? 0 : ret;
+	return unlikely(goes_on_after(task->fails_if_lost, ret)) ? 0 : ret;
 }
 
 static int check_time(const struct gpuseg_task *task, const char *what, int64_t time_ns, int64_t at_ns)
@@ -611,9 +611,9 @@ static bool daemon_runs_beside(const struct gpuseg_client *client)
 	       !CPU_EQUAL(&ours, &daemons);
 }
 
-int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
+int gpuseg_task_open(gpuseg_client *handle, const struct gpuseg_task_attr *user_attr, gpuseg_task **out)
 {
-	struct gpuseg_client *client;
+	struct gpuseg_client *root = handle->root, *client;
 	struct gpuseg_task_attr attr;
 	struct gpuseg_task *task;
 	int ret;
@@ -628,7 +628,7 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 		return fail_with(root, ret, "task attributes have size %zu, this library knows %zu", user_attr->size,
 				 sizeof(attr));
 	ret = newest_check(root);
-	if (ret == 0 || client_goes_on(root, ret))
+	if (ret == 0 || goes_on_after(handle->fails_if_lost, ret))
 		ret = check_attr(root, &attr);
 	if (ret < 0)
 		return ret;
@@ -638,6 +638,8 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 		return fail_with(root, -ENOMEM, "task \"%s\": out of memory", attr.name);
 	memset(task, 0, sizeof(*task));
 	task->root = root;
+	task->handle = handle;
+	task->fails_if_lost = handle->fails_if_lost;
 	task->attr = attr;
 	task->attr.name = strcpy(task->name, attr.name);
 	task->always_wait = attr.flags & GPUSEG_TASK_ALWAYS_WAIT;
@@ -660,7 +662,7 @@ int gpuseg_task_open(gpuseg_client *root, const struct gpuseg_task_attr *user_at
 		if (ret == 0)
 			ret = task_register(client, task, &task->slot, &task->task_id);
 		/* The next daemon gets it. Until then no call may take this connection for one that lives. */
-		if (client_goes_on(client, ret) && client_lost(client))
+		if (goes_on_after(task->fails_if_lost, ret) && client_lost(client))
 			ret = 0;
 	}
 	if (ret == 0) {
@@ -713,17 +715,19 @@ int task_close_locked(struct gpuseg_task *task)
 int gpuseg_task_close(gpuseg_task *task)
 {
 	struct gpuseg_client *client;
+	bool fails_if_lost;
 	int ret;
 
 	if (!task)
 		return 0;
-	client = task->client->root;
+	client = task->root;
+	fails_if_lost = task->fails_if_lost;
 	if (!__atomic_load_n(client->own_process, __ATOMIC_RELAXED))
 		return client_check(client, 0);
 	pthread_mutex_lock(&client->request_mutex);
 	ret = task_close_locked(task);
 	pthread_mutex_unlock(&client->request_mutex);
-	return client_goes_on(client, ret) ? 0 : ret;
+	return goes_on_after(fails_if_lost, ret) ? 0 : ret;
 }
 
 int gpuseg_get_task_status(const gpuseg_task *task, struct gpuseg_task_status *out)

@@ -10,10 +10,6 @@
 
 _Static_assert(GPUSEG_EADMISSION == GPUSEG_ADMISSION_REFUSED, "the header for programs names the daemon's code");
 
-#define TEXT_OF_VALUE(x) #x
-#define TEXT_OF(x) TEXT_OF_VALUE(x)
-#define VERSION_TEXT TEXT_OF(GPUSEG_VERSION_MAJOR) "." TEXT_OF(GPUSEG_VERSION_MINOR) "." TEXT_OF(GPUSEG_VERSION_PATCH)
-
 /* The latest failure of this thread. If `segment` is not 0, its text is formatted when it is read. */
 static __thread struct {
 	const struct gpuseg_client *client;
@@ -46,7 +42,8 @@ int fail_segment(const struct gpuseg_client *client, int result, uint64_t ticket
 
 const char *gpuseg_last_message(const gpuseg_client *client)
 {
-	if (last_message.client != client)
+	/* handles of one client have their messages in common */
+	if (last_message.client != client && (!client || last_message.client != client->root))
 		return "";
 	if (last_message.segment) {
 		snprintf(last_message.text, sizeof(last_message.text), "segment %llu of task %u: %s",

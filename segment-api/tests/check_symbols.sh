@@ -9,7 +9,7 @@ trap 'rm -rf "$tmp"' EXIT
 grep -A2 '^GPUSEG_API' "$src/include/gpuseg.h" | grep -o 'gpuseg_[a-z_]*(' | tr -d '(' | sort -u >"$tmp/header"
 sed -n 's/^\t\(gpuseg_[a-z_]*\);$/\1/p' "$src/libgpuseg.map" | sort -u >"$tmp/map"
 nm -D --defined-only "$lib" | awk '$2 == "T" { print $3 }' | sort -u >"$tmp/exported"
-sed 's/@@GPUSEG_0\.[12345]$//' "$tmp/exported" | sort -u >"$tmp/names"
+sed 's/@@GPUSEG_0\.[123456]$//' "$tmp/exported" | sort -u >"$tmp/names"
 test -s "$tmp/header"
 diff "$tmp/header" "$tmp/map"
 diff "$tmp/map" "$tmp/names"

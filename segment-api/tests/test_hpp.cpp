@@ -99,6 +99,23 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 	CHECK_EQ(d.closes, 2);
 }
 
+/* The fixture serves one connection at a time: a second one would not be answered. */
+TEST(should_share_a_connection_unless_it_is_to_be_made_once)
+{
+	Daemon d;
+	{
+		gpuseg::Client first(0, "t", d.dir), second(0, "t", d.dir);
+		gpuseg::Task task(second, camera());
+
+		first = gpuseg::Client(0, "t", d.dir);
+		gpuseg::Segment segment(task);
+		CHECK(segment.granted());
+		CHECK_EQ(first.counters().begins, 1);
+	}
+	gpuseg::Client own(GPUSEG_CONNECT_ONCE, "t", d.dir);
+	CHECK(own.managed());
+}
+
 static void await_managed(const gpuseg::Client &client, bool managed)
 {
 	const auto limit = gpuseg::now() + 30s;
@@ -182,6 +199,7 @@ TEST(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)
 static const check_case cases[] = {CASE(should_throw_the_reason),
 				   CASE(should_throw_an_exception_of_its_own_when_admission_refuses),
 				   CASE(should_end_segments_tasks_and_clients_by_scope),
+				   CASE(should_share_a_connection_unless_it_is_to_be_made_once),
 				   CASE(should_throw_nothing_while_the_daemon_is_lost),
 				   CASE(should_throw_while_the_daemon_is_lost_if_asked_to),
 				   CASE(should_lower_the_thread_when_a_boosted_segment_is_left_by_an_exception)};

@@ -139,6 +139,19 @@ def should_record_segments_and_errors():
         assert records[6][3] == 77
 
 
+def should_share_the_connection_of_the_process():
+    with Daemon() as daemon:   # which serves one connection at a time
+        with gpuseg.Client(dir=daemon.dir) as first, gpuseg.Client(dir=daemon.dir, fail_if_lost=True) as second:
+            one, two = gpuseg.Task(first, "one", priority=70), gpuseg.Task(second, "two", priority=60)
+            with gpuseg.segment(one), gpuseg.segment(two):
+                pass
+            first.close()
+            raises(ValueError, one.begin)
+            with gpuseg.segment(two):
+                pass
+        assert len(daemon.finish()) == 6
+
+
 def should_boost_inside_the_segment_only():
     with Daemon() as daemon, gpuseg.Client(dir=daemon.dir) as client:
         e = raises(gpuseg.Error, gpuseg.Task, client, "x", priority=1, boost_priority=100)

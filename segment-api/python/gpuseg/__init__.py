@@ -86,7 +86,7 @@ def _load():
     lib = load_library("GPUSEG_LIBRARY", "libgpuseg.so.0")
     pointer, result, ns = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
     for name, restype, *argtypes in (
-            ("gpuseg_connect", result, ctypes.POINTER(_ConnectAttr), ctypes.POINTER(pointer)),
+            ("gpuseg_connect_shared", result, ctypes.POINTER(_ConnectAttr), ctypes.POINTER(pointer)),
             ("gpuseg_disconnect", result, pointer),
             ("gpuseg_is_managed", result, pointer),
             ("gpuseg_task_open", result, pointer, ctypes.POINTER(_TaskAttr), ctypes.POINTER(pointer)),
@@ -179,6 +179,8 @@ def runtime_dir():
 class Client:
     """A connection to the daemon. Close it, or use it in a ``with`` statement; closing it closes its tasks.
 
+    Clients of one process share the connection, which ends with the last of them (gpuseg_connect_shared()).
+
     unmanaged_ok: a missing daemon is no error. While a daemon is lost the program goes on unmanaged, until another one has
     started; a line on stderr says so, and counters()["unmanaged"] counts the segments. fail_if_lost: then calls raise Error.
     """
@@ -189,7 +191,7 @@ class Client:
                             (_UNMANAGED_OK if unmanaged_ok else 0) | (_FAIL_IF_LOST if fail_if_lost else 0), 0)
         self._tasks = []
         self._handle = None
-        _check(_lib.gpuseg_connect(ctypes.byref(attr), ctypes.byref(handle)))
+        _check(_lib.gpuseg_connect_shared(ctypes.byref(attr), ctypes.byref(handle)))
         self._handle = handle
 
     def close(self):
