@@ -282,6 +282,19 @@ GPUSEG_API int gpuseg_job_release_sample(gpuseg_task *task, int64_t release_ns, 
 /* Mark the end of the job: its response time ends here. Errors as gpuseg_hint(). The task's thread only. */
 GPUSEG_API int gpuseg_job_end(gpuseg_task *task);
 
+/*
+ * In place of gpuseg_job_end(): the job was released and is skipped, because it was not granted in time, say. It counts
+ * as skipped: not as a job that was met, nor as one that missed, unless a deadline passed before, and it has no
+ * response time. No segment may be begun. Without a release nothing is counted.
+ *
+ *   0
+ *   -EALREADY         a segment of this task is begun: call gpuseg_end() first
+ *   -EBUSY, -ENOSPC, -ENOTCONN, -EPROTO, -EOWNERDEAD   as gpuseg_begin()
+ *
+ * A daemon before ABI 1.12 is not told: it gives the job up at the next release. The task's thread only.
+ */
+GPUSEG_API int gpuseg_job_cancel(gpuseg_task *task);
+
 #define GPUSEG_PROCEEDED 1 /* gpuseg_begin(): timed out, the segment runs without its grant */
 
 /*

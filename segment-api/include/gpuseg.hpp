@@ -263,6 +263,11 @@ public:
 	{
 		check(gpuseg_job_end(task_));
 	}
+	/* In place of complete(): the job is skipped. */
+	void cancel()
+	{
+		check(gpuseg_job_cancel(task_));
+	}
 	void hint(Nanoseconds begin_at)
 	{
 		check(gpuseg_hint(task_, begin_at.count()));

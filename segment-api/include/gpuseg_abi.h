@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 11
+#define GPUSEG_ABI_MINOR 12
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -83,14 +83,15 @@ enum gpuseg_record_kind {
 	GPUSEG_RECORD_END = 2,	 /* ends the segment of `ticket`; arg_ns: measured device time or 0 */
 	/* a job of the task is released at release_ns; ticket 0; arg_ns: time of its sample or 0 (since ABI 1.5) */
 	GPUSEG_RECORD_RELEASE = 3,
-	GPUSEG_RECORD_HINT = 4,	   /* the next begin is expected at arg_ns; ticket 0 */
-	GPUSEG_RECORD_JOB_END = 5, /* the job is complete (response time ends here); ticket 0 */
-	GPUSEG_RECORD_ROLL = 6	   /* W: daemon only; first document of a new cycle; no event */
+	GPUSEG_RECORD_HINT = 4, /* the next begin is expected at arg_ns; ticket 0 */
+	/* the job is complete (response time ends here), or skipped (CANCELLED, since ABI 1.12); ticket 0 */
+	GPUSEG_RECORD_JOB_END = 5,
+	GPUSEG_RECORD_ROLL = 6 /* W: daemon only; first document of a new cycle; no event */
 };
 
 enum gpuseg_record_flag {
 	GPUSEG_FLAG_OPTIMISTIC = 1 << 0, /* BEGIN: the caller saw pregrant == 1 and did not wait */
-	GPUSEG_FLAG_CANCELLED = 1 << 1,	 /* END: begin gave up (timeout, try) before the grant */
+	GPUSEG_FLAG_CANCELLED = 1 << 1,	 /* END: begin gave up (timeout, try) before the grant. JOB_END: skipped */
 	GPUSEG_FLAG_PROCEEDED = 1 << 2	 /* END: begin timed out and the task proceeded without a grant */
 };
 #define GPUSEG_FLAGS_KNOWN 0x7
@@ -524,7 +525,8 @@ enum gpuseg_event_kind {
 	/* The share of the task's user is used up (arg0 = 1) or whole again (0); arg1 = his account. */
 	GPUSEG_EVENT_SHARE = 37,
 	/* A job took longer than the bound with which its task is admitted. arg0 = response ns, arg1 = bound ns. */
-	GPUSEG_EVENT_BOUND = 38
+	GPUSEG_EVENT_BOUND = 38,
+	GPUSEG_EVENT_JOB_CANCEL = 39 /* the job was skipped; arg0 = client's time (since ABI 1.12) */
 };
 
 /* What an ANTICIPATE event tells. Task and context are those whose begin is expected. */

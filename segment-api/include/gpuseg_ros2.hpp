@@ -61,7 +61,7 @@ namespace gpuseg_ros2
 /* What becomes of a callback, or of its part below GPUSEG_SEGMENT, that did not get the GPU. */
 enum class Callback {
 	RUN, /* it runs without a grant: beside whatever else uses the GPU */
-	SKIP /* it does not run; its job is given up, and counts as neither met nor ended */
+	SKIP /* it does not run; its job is cancelled: it counts as skipped, not as met (gpuseg_job_cancel) */
 };
 
 enum class Segments {
@@ -436,8 +436,8 @@ private:
 
 	/*
 	 * A callback from its release to its end. Throws nothing. What was begun is ended exactly once, also when
-	 * the callback throws: its segment, then its job. A job that is given up is not ended, since an ended job
-	 * counts as met: the daemon gives it up at the next release, or when the task is closed.
+	 * the callback throws: its segment, then its job. A job that is given up is cancelled, since an ended job counts
+	 * as met.
 	 */
 	class Job
 	{
@@ -466,8 +466,8 @@ private:
 		~Job()
 		{
 			end();
-			if (released_ && !given_up_)
-				ended(gpuseg_job_end(task_));
+			if (released_)
+				ended(given_up_ ? gpuseg_job_cancel(task_) : gpuseg_job_end(task_));
 			group_.thread_.store(std::thread::id(), std::memory_order_relaxed);
 			group_.job_ = nullptr;
 		}

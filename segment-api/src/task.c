@@ -413,15 +413,16 @@ int gpuseg_end(gpuseg_task *task)
 }
 
 #define SAMPLE_SINCE_MINOR 11
+#define JOB_CANCEL_SINCE_MINOR 12
 
-/* A daemon that does not know the field would drop the client. */
-static bool knows_samples(const struct gpuseg_client *client)
+/* A daemon that does not know a field or a flag would drop the client. */
+static bool knows(const struct gpuseg_client *client, uint32_t since_minor)
 {
-	return (__atomic_load_n(&client->session->version, __ATOMIC_ACQUIRE) & 0xffff) >= SAMPLE_SINCE_MINOR;
+	return (__atomic_load_n(&client->session->version, __ATOMIC_ACQUIRE) & 0xffff) >= since_minor;
 }
 
-static int tell(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t release_ns, int64_t arg_ns,
-		uint64_t sample, int64_t at_ns)
+/* A record that is neither begin nor end: with kind, flags, times and sample. */
+static int tell(struct gpuseg_task *task, const struct gpuseg_record *what, int64_t at_ns)
 {
 	struct gpuseg_record r;
 	int ret = task_check(task, at_ns);
@@ -431,19 +432,20 @@ static int tell(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t 
 	ret = flush_pending(task);
 	if (ret < 0)
 		return ret;
-	r = record_of(task, kind, at_ns);
-	r.release_ns = release_ns;
-	r.arg_ns = arg_ns;
-	if (sample && knows_samples(task->client))
-		r.sample = sample;
+	if (what->flags && !knows(task->client, JOB_CANCEL_SINCE_MINOR))
+		return 0;
+	r = record_of(task, what->kind, at_ns);
+	r.flags = what->flags;
+	r.release_ns = what->release_ns;
+	r.arg_ns = what->arg_ns;
+	if (what->sample && knows(task->client, SAMPLE_SINCE_MINOR))
+		r.sample = what->sample;
 	return client_append(task->client, &r);
 }
 
-/* A record that is neither begin nor end. */
-static int mark(struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t release_ns, int64_t arg_ns,
-		uint64_t sample, int64_t at_ns)
+static int mark(struct gpuseg_task *task, const struct gpuseg_record *what, int64_t at_ns)
 {
-	int ret = tell(task, kind, release_ns, arg_ns, sample, at_ns);
+	int ret = tell(task, what, at_ns);
 
 	return unlikely(goes_on_after(task->fails_if_lost, ret)) ? 0 : ret;
 }
@@ -468,7 +470,12 @@ int gpuseg_job_release_sample(gpuseg_task *task, int64_t release_ns, int64_t sta
 	if (ret == 0)
 		ret = check_time(task, "stamp", stamp_ns, at_ns);
 	if (ret == 0)
-		ret = mark(task, GPUSEG_RECORD_RELEASE, release_ns, stamp_ns, sample, at_ns);
+		ret = mark(task,
+			   &(struct gpuseg_record){.kind = GPUSEG_RECORD_RELEASE,
+						   .release_ns = release_ns,
+						   .arg_ns = stamp_ns,
+						   .sample = sample},
+			   at_ns);
 	if (ret == 0)
 		task->release_ns = release_ns;
 	return ret;
@@ -484,13 +491,28 @@ int gpuseg_job_release(gpuseg_task *task, int64_t release_ns)
 	return gpuseg_job_release_sample(task, release_ns, 0, 0);
 }
 
-int gpuseg_job_end(gpuseg_task *task)
+static int end_job(struct gpuseg_task *task, uint16_t flags)
 {
-	int ret = mark(task, GPUSEG_RECORD_JOB_END, 0, 0, 0, now_ns());
+	int ret = mark(task, &(struct gpuseg_record){.kind = GPUSEG_RECORD_JOB_END, .flags = flags}, now_ns());
 
 	if (ret == 0)
 		task->release_ns = 0;
 	return ret;
+}
+
+int gpuseg_job_end(gpuseg_task *task)
+{
+	return end_job(task, 0);
+}
+
+int gpuseg_job_cancel(gpuseg_task *task)
+{
+	if (unlikely(task->segment != SEGMENT_NONE)) {
+		int ret = client_check(task->client, now_ns());
+
+		return ret < 0 && !goes_on_after(task->fails_if_lost, ret) ? ret : already_begun(task);
+	}
+	return end_job(task, GPUSEG_FLAG_CANCELLED);
 }
 
 int gpuseg_hint(gpuseg_task *task, int64_t begin_at_ns)
@@ -498,7 +520,8 @@ int gpuseg_hint(gpuseg_task *task, int64_t begin_at_ns)
 	int64_t at_ns = now_ns();
 	int ret = check_time(task, "expected begin", begin_at_ns, at_ns);
 
-	return ret < 0 ? ret : mark(task, GPUSEG_RECORD_HINT, 0, begin_at_ns, 0, at_ns);
+	return ret < 0 ? ret
+		       : mark(task, &(struct gpuseg_record){.kind = GPUSEG_RECORD_HINT, .arg_ns = begin_at_ns}, at_ns);
 }
 
 /* ---- open and close ---- */

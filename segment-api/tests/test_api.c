@@ -323,6 +323,41 @@ TEST(should_tell_only_a_daemon_that_knows_it_which_sample_a_job_has)
 	}
 }
 
+TEST(should_cancel_a_job_once_and_tell_only_a_daemon_that_knows_it)
+{
+	const uint32_t versions[] = {GPUSEG_ABI_VERSION, GPUSEG_ABI_MAJOR << 16 | 11};
+
+	for (int i = 0; i < 2; i++) {
+		const size_t told = i == 0 ? 1 : 0;
+		struct gpuseg_record r;
+		struct fake_daemon d;
+		gpuseg_client *client;
+		gpuseg_task *task;
+		int64_t now = gpuseg_now_ns();
+
+		fake_daemon_start(&d);
+		__atomic_store_n(&d.session->version, versions[i], __ATOMIC_RELEASE);
+		client = connect_to(&d);
+		task = open_task(client, NULL);
+		CHECK_EQ(gpuseg_job_release(task, now - 1), 0);
+		CHECK_EQ(gpuseg_job_cancel(task), 0);
+		CHECK_EQ(gpuseg_begin(task), 0);
+		CHECK_EQ(gpuseg_job_cancel(task), -EALREADY);
+		CHECK_CONTAINS(gpuseg_last_message(client), "call gpuseg_end() first");
+		CHECK_EQ(gpuseg_end(task), 0);
+		CHECK(fake_daemon_wait(&d, 3 + told, NULL));
+		CHECK_EQ(fake_daemon_records(&d), 3 + told);
+		r = fake_daemon_record(&d, 1);
+		CHECK_EQ(r.kind, told ? GPUSEG_RECORD_JOB_END : GPUSEG_RECORD_BEGIN);
+		CHECK_EQ(r.flags & GPUSEG_FLAG_CANCELLED, told ? GPUSEG_FLAG_CANCELLED : 0);
+		CHECK_EQ(r.arg_ns, 0);
+		CHECK_EQ(fake_daemon_record(&d, 1 + told).release_ns, 0); /* the begin is no part of that job */
+		gpuseg_disconnect(client);
+		CHECK(!d.sequence_broken);
+		fake_daemon_stop(&d);
+	}
+}
+
 TEST(should_record_a_job_exactly)
 {
 	struct gpuseg_record r;
@@ -1295,6 +1330,7 @@ static const struct check_case cases[] = {
 	CASE(should_refuse_begin_twice_and_end_without_begin),
 	CASE(should_send_every_task_attribute),
 	CASE(should_tell_only_a_daemon_that_knows_it_which_sample_a_job_has),
+	CASE(should_cancel_a_job_once_and_tell_only_a_daemon_that_knows_it),
 	CASE(should_record_a_job_exactly),
 	CASE(should_not_wait_when_pre_granted_unless_told_to),
 	CASE(should_sleep_until_the_late_grant),

@@ -70,6 +70,8 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 			CHECK_EQ(segment.end(), 0);
 		}
 		task.complete();
+		task.release();
+		task.cancel();
 		task.hint(gpuseg::now() + 1ms);
 		std::uint32_t seen = 0;
 		CHECK(!task.expected(seen, 0ms));
@@ -77,11 +79,12 @@ TEST(should_end_segments_tasks_and_clients_by_scope)
 		CHECK(task.expected(seen, 30s));
 		CHECK_EQ(seen, 1);
 		CHECK(!task.stream(nullptr)); /* not under gpuseg exec */
-		CHECK(fake_daemon_wait(&d, 7, &r));
+		CHECK(fake_daemon_wait(&d, 9, &r));
 		CHECK_EQ(fake_daemon_record(&d, 0).arg_ns, 4711);
 		CHECK_EQ(fake_daemon_record(&d, 0).sample, 815);
 		CHECK_EQ(fake_daemon_record(&d, 2).kind, GPUSEG_RECORD_END);
 		CHECK_EQ(fake_daemon_record(&d, 4).arg_ns, 123);
+		CHECK_EQ(fake_daemon_record(&d, 7).flags, GPUSEG_FLAG_CANCELLED);
 		CHECK_EQ(moved.counters().begins, 2);
 		fake_daemon_grants(&d, FAKE_IGNORE, 0);
 		CHECK(!task.try_begin());

@@ -113,6 +113,8 @@ def should_record_segments_and_errors():
             task.begin()
             task.end(device_ns=77)
             task.complete()
+            task.release()
+            task.cancel()
             task.hint(gpuseg.now_ns() + 1000)
             assert task.expected(0, 0) is None
             raises(gpuseg.Error, task.expected, 0, -1)
@@ -133,7 +135,8 @@ def should_record_segments_and_errors():
         raises(ValueError, stubborn.begin)
         records = daemon.finish()
         kinds = [(kind, flags) for kind, flags, *_ in records]
-        assert kinds == [(3, 0), (1, 0), (2, 0), (1, 0), (2, 0), (1, 0), (2, 0), (5, 0), (4, 0)] + 3 * [(1, 0), (2, 2)] + [
+        assert kinds == [(3, 0), (1, 0), (2, 0), (1, 0), (2, 0), (1, 0), (2, 0), (5, 0), (3, 0), (5, 2),
+                         (4, 0)] + 3 * [(1, 0), (2, 2)] + [
             (1, 0), (2, 4), (1, 0)], kinds
         assert records[0][3:] == (4711, 2**64 - 1)
         assert records[6][3] == 77

@@ -130,7 +130,7 @@ struct Rig {
 	{
 		return node.get_logger().lines().size();
 	}
-	/* The kinds of all records, as a word: Release, Begin, End, Cancelled, Job end. */
+	/* The kinds of all records, as a word: Release, Begin, End, Cancelled, Job end, Skipped job. */
 	std::string records(std::size_t count)
 	{
 		std::string kinds;
@@ -141,7 +141,7 @@ struct Rig {
 
 			kinds += r.kind == GPUSEG_RECORD_RELEASE	  ? 'R'
 				 : r.kind == GPUSEG_RECORD_BEGIN	  ? 'B'
-				 : r.kind == GPUSEG_RECORD_JOB_END	  ? 'J'
+				 : r.kind == GPUSEG_RECORD_JOB_END	  ? r.flags == GPUSEG_FLAG_CANCELLED ? 'S' : 'J'
 				 : (r.flags & GPUSEG_FLAG_CANCELLED) != 0 ? 'C'
 									  : 'E';
 		}
@@ -165,7 +165,7 @@ static gpuseg::TaskOptions impatient()
 	return options;
 }
 
-TEST(should_skip_a_callback_that_is_not_granted_in_time_and_count_its_job_as_not_ended)
+TEST(should_skip_a_callback_that_is_not_granted_in_time_and_cancel_its_job)
 {
 	Rig rig(impatient());
 
@@ -174,7 +174,7 @@ TEST(should_skip_a_callback_that_is_not_granted_in_time_and_count_its_job_as_not
 	rig.deliver();
 	const gpuseg_ros2::Counters c = rig.group.counters();
 	CHECK_EQ(rig.called, 0);
-	CHECK(rig.records(6) == "RBCRBC");
+	CHECK(rig.records(8) == "RBCSRBCS");
 	CHECK_EQ(c.jobs, 2);
 	CHECK_EQ(c.skipped, 2);
 	CHECK_EQ(c.timed_out, 2);
@@ -219,7 +219,7 @@ TEST(should_count_a_job_that_proceeds_after_its_timeout)
 	CHECK_EQ(rig.lines(), 1);
 }
 
-TEST(should_skip_the_callback_of_a_refused_job_and_not_end_that_job)
+TEST(should_skip_the_callback_of_a_refused_job_and_cancel_that_job)
 {
 	Rig rig(detector());
 
@@ -228,7 +228,7 @@ TEST(should_skip_the_callback_of_a_refused_job_and_not_end_that_job)
 	fake_daemon_grants(&rig.daemon, FAKE_GRANT, 0);
 	rig.deliver();
 	CHECK_EQ(rig.called, 1);
-	CHECK(rig.records(6) == "RBRBEJ");
+	CHECK(rig.records(7) == "RBSRBEJ");
 	CHECK_EQ(rig.group.counters().refused, 1);
 	CHECK_EQ(rig.group.counters().skipped, 1);
 	CHECK_EQ(rig.group.counters().jobs, 2);
@@ -830,7 +830,7 @@ TEST(should_skip_marked_segments_and_give_up_their_job_once)
 	fake_daemon_grants(&rig.daemon, FAKE_GRANT, 0);
 	rig.deliver();
 	CHECK_EQ(ran, 2);
-	CHECK(rig.records(9) == "RBBRBEBEJ"); /* the first job is not ended */
+	CHECK(rig.records(10) == "RBBSRBEBEJ"); /* the first job is cancelled, once */
 }
 
 TEST(should_run_marked_segments_without_a_grant_while_the_daemon_is_lost)
@@ -1003,10 +1003,10 @@ TEST(should_read_and_write_durations_as_every_other_part_does)
 static const check_case cases[] = {
 	CASE(should_make_every_message_a_job_with_the_stamp_of_its_header),
 	CASE(should_take_the_period_from_the_timer_and_end_the_job_of_a_callback_that_throws),
-	CASE(should_skip_a_callback_that_is_not_granted_in_time_and_count_its_job_as_not_ended),
+	CASE(should_skip_a_callback_that_is_not_granted_in_time_and_cancel_its_job),
 	CASE(should_run_a_callback_without_a_grant_after_a_timeout_if_that_was_chosen),
 	CASE(should_count_a_job_that_proceeds_after_its_timeout),
-	CASE(should_skip_the_callback_of_a_refused_job_and_not_end_that_job),
+	CASE(should_skip_the_callback_of_a_refused_job_and_cancel_that_job),
 	CASE(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_scheduled_by_the_next_one),
 	CASE(should_leave_a_lost_daemon_to_the_library_by_default),
 	CASE(should_skip_callbacks_while_the_daemon_is_lost_if_that_was_chosen),

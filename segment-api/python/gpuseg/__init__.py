@@ -93,6 +93,7 @@ def _load():
             ("gpuseg_task_close", result, pointer),
             ("gpuseg_job_release_sample", result, pointer, ns, ns, ctypes.c_uint64),
             ("gpuseg_job_end", result, pointer),
+            ("gpuseg_job_cancel", result, pointer),
             ("gpuseg_begin", result, pointer),
             ("gpuseg_begin_try", result, pointer),
             ("gpuseg_begin_timed", result, pointer, ns),
@@ -288,6 +289,10 @@ class Task:
     def complete(self):
         """Mark the end of the job."""
         self._call(_lib.gpuseg_job_end)
+
+    def cancel(self):
+        """In place of complete(): the job was released and is skipped. It counts as skipped, not as one that was met."""
+        self._call(_lib.gpuseg_job_cancel)
 
     def hint(self, begin_at_ns):
         """Announce that the next begin is expected at begin_at_ns."""

@@ -24,7 +24,7 @@ final class Tables {
         .int32("priority", "1..99, 0 = best effort", r -> r.row().priority())
         .int32("gpu", "index of the GPU", r -> r.row().gpu())
         .text("policy", "in force at the release", r -> r.row().policy())
-        .text("state", "`complete`, `given-up` or `open` (the recording ended first)", r -> r.row().state())
+        .text("state", "`complete`, `skipped`, `given-up` or `open` (the recording ended first)", r -> r.row().state())
         .int64("release_ns", "when it was released", r -> r.row().releaseNs())
         .int64("response_ns", "release to end; null if it is not complete", r -> r.row().responseNs(), -1)
         .int64("deadline_ns", "relative deadline, 0 = none", r -> r.row().deadlineNs())

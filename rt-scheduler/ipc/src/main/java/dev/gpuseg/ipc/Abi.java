@@ -8,8 +8,8 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 11;
-    public static final int ABI_VERSION = 65547;
+    public static final int ABI_MINOR = 12;
+    public static final int ABI_VERSION = 65548;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -167,6 +167,7 @@ public final class Abi {
     public static final int EVENT_ANTICIPATE = 36;
     public static final int EVENT_SHARE = 37;
     public static final int EVENT_BOUND = 38;
+    public static final int EVENT_JOB_CANCEL = 39;
 
     // enum gpuseg_anticipation
     public static final int ANTICIPATION_ACTED = 1;

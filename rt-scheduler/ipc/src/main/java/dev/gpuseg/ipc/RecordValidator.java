@@ -85,7 +85,7 @@ public final class RecordValidator implements RecordCheck {
             return refuse(Abi.POISON_KIND, "unknown record kind", view);
         }
         final int flagsAllowed = kind == Abi.RECORD_BEGIN ? Abi.FLAG_OPTIMISTIC
-            : kind == Abi.RECORD_END ? Abi.FLAGS_KNOWN : 0;
+            : kind == Abi.RECORD_END ? Abi.FLAGS_KNOWN : kind == Abi.RECORD_JOB_END ? Abi.FLAG_CANCELLED : 0;
         if ((view.flags() & ~flagsAllowed) != 0) {
             return refuse(Abi.POISON_KIND, "flag not allowed for this kind", view);
         }

@@ -72,6 +72,17 @@ class RecordValidatorTest {
     }
 
     @Test
+    void shouldTakeTheCancellationOfAJobAndNoOtherFlagOfItsEnd() {
+        for (int kind = Abi.RECORD_RELEASE; kind <= Abi.RECORD_JOB_END; kind++) {
+            for (int flags = 1; flags <= Abi.FLAGS_KNOWN + 1; flags++) {
+                view.copy().putBytes(0, QueueRig.record(kind, flags, TASK, 1, 0, NOW_NS, 1, 0));
+                assertEquals(kind == Abi.RECORD_JOB_END && flags == Abi.FLAG_CANCELLED ? RecordValidator.VALID
+                    : Abi.POISON_KIND, checkFirst(view), "kind " + kind + ", flags " + flags);
+            }
+        }
+    }
+
+    @Test
     void shouldRefuseGapsAndRepetitions() {
         assertEquals(Abi.POISON_SEQUENCE, begin(2, 1));
         assertEquals(RecordValidator.VALID, begin(1, 1));

@@ -34,6 +34,8 @@ public enum Counter {
     JOBS("jobs", "Jobs that ended; of a task that marks none, every segment is a job"),
     /** Jobs completed late. */
     JOB_MISSES("job_misses", "Jobs of real-time tasks that ended after their deadline, or were given up after it"),
+    /** Jobs cancelled. */
+    JOBS_SKIPPED("jobs_skipped", "Jobs that their application released and then skipped, without those that missed"),
     /** Proofs that do not hold. */
     BOUNDS_BROKEN("bounds_broken", "Jobs that took longer than the bound with which their task is admitted"),
     /** Budget overruns. */

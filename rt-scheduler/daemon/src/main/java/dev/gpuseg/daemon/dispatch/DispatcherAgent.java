@@ -511,7 +511,11 @@ public final class DispatcherAgent implements Runnable {
                 onHint(task, record.argNs());
                 break;
             default:
-                onJobEnd(task, record);
+                if (record.has(Abi.FLAG_CANCELLED)) {
+                    onJobCancel(task, record);
+                } else {
+                    onJobEnd(task, record);
+                }
                 break;
         }
     }
@@ -627,6 +631,15 @@ public final class DispatcherAgent implements Runnable {
         countJobs(task, jobs, misses);
         journal.jobEnd(task, record.timeNs(), responseNs);
         responded(task, counted);
+    }
+
+    private void onJobCancel(final TaskEntry task, final RecordView record) {
+        final long misses = task.account.misses();
+        final long skipped = task.account.skipped();
+        task.account.jobCancelled();
+        counters.add(Counter.JOB_MISSES, task.account.misses() - misses);
+        counters.add(Counter.JOBS_SKIPPED, task.account.skipped() - skipped);
+        journal.jobCancel(task, record.timeNs());
     }
 
     /** Compares a job with the bound that admission promised, after its end is in the journal. */

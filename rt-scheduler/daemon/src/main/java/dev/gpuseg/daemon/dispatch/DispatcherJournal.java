@@ -128,6 +128,10 @@ public final class DispatcherJournal {
         event(EventKind.JOB_END, task, 0, 0, clientNs, responseNs, 0);
     }
 
+    void jobCancel(final TaskEntry task, final long clientNs) {
+        event(EventKind.JOB_CANCEL, task, 0, 0, clientNs, 0, 0);
+    }
+
     void boundBroken(final TaskEntry task, final long responseNs, final long boundNs) {
         event(EventKind.BOUND, task, 0, 0, responseNs, boundNs, 0);
     }

@@ -109,6 +109,7 @@ public final class StatusSnapshot {
         }
         node.put("jobs", task.account.jobs());
         node.put("job_misses", task.account.misses());
+        node.put("skipped", task.account.skipped());
         node.put("overdue", task.account.isOverdue());
         if (task.account.jobs() > 0) {
             final ObjectNode response = node.putObject("response_ns");

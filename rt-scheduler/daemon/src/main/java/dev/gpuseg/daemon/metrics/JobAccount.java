@@ -12,6 +12,8 @@ package dev.gpuseg.daemon.metrics;
  *       (withdrawn, closed, followed by the next) after a segment's absolute deadline passed. While it goes on after
  *       that moment it is {@link #isOverdue overdue}; whether it missed is decided at its end, by the application's
  *       clock, because the daemon learns of the end later.</li>
+ *   <li>A job that the application cancels is skipped: neither a job that ended nor a miss, unless a segment's absolute
+ *       deadline passed before; then it missed, as any job that is given up.</li>
  *   <li>Best effort never misses.</li>
  * </ul>
  *
@@ -27,6 +29,7 @@ public final class JobAccount {
     private long releaseNs;
     private long jobs;
     private long misses;
+    private long skipped;
 
     /** Nothing has happened yet. */
     public JobAccount() {
@@ -102,6 +105,14 @@ public final class JobAccount {
         return marks && open ? complete(responseNs, priority, deadlineNs) : NONE;
     }
 
+    /** The application gave up a job that it had released. Nothing if none is open. */
+    public void jobCancelled() {
+        if (marks && open) {
+            skipped += isOverdue() ? 0 : 1;
+            giveUp();
+        }
+    }
+
     private long complete(final long responseNs, final int priority, final long deadlineNs) {
         open = false;
         jobs++;
@@ -156,5 +167,10 @@ public final class JobAccount {
     /** Jobs that missed. */
     public long misses() {
         return misses;
+    }
+
+    /** Jobs that the application cancelled, without those that missed. */
+    public long skipped() {
+        return skipped;
     }
 }

@@ -245,6 +245,7 @@ public final class LiveModel implements EventTap {
                 enter(task, TaskState.IDLE, timeNs);
             }
             case JOB_END -> onJobEnd(task, event.arg1(), timeNs);
+            case JOB_CANCEL -> task.account.jobCancelled();
             case MISS -> {
                 if (task.priority > 0) {   // best effort has no deadline to miss
                     onMiss(task, event, timeNs);
@@ -609,7 +610,7 @@ public final class LiveModel implements EventTap {
             .put("segment_rate", task.segmentRate.perSecond(task.segments, nowNs))
             .put("job_rate", task.jobRate.perSecond(task.account.jobs(), nowNs)).put("preemptions", task.preemptions)
             .put("deadline_misses", task.deadlineMisses).put("job_misses", task.account.misses())
-            .put("overdue", task.account.isOverdue())
+            .put("skipped", task.account.skipped()).put("overdue", task.account.isOverdue())
             .put("overruns", task.overruns).put("busy_ns", (long) busyNs)
             .put("gpu_share", task.busyRate.perSecond((long) busyNs, nowNs) / 1e9)
             .put("last_preempt_ns", task.lastPreemptNs).put("last_preempt_by", task.lastPreemptBy);

@@ -223,6 +223,8 @@ public final class PrometheusExporter implements AutoCloseable {
             "Real-time segments whose absolute deadline passed before their end, per task");
         final CounterFamily late = new CounterFamily("gpuseg_job_deadline_miss",
             "Jobs of real-time tasks that ended after their deadline, or were given up after it, per task");
+        final CounterFamily skipped = new CounterFamily("gpuseg_jobs_skipped",
+            "Jobs that their application released and then skipped, without those that missed, per task");
         final CounterFamily overruns = new CounterFamily("gpuseg_budget_overrun",
             "Segments that used up their budget, per task");
         final CounterFamily preemptions = new CounterFamily("gpuseg_preemptions",
@@ -241,6 +243,7 @@ public final class PrometheusExporter implements AutoCloseable {
             jobs.add(labels, task.account.jobs());
             misses.add(labels, task.deadlineMisses);
             late.add(labels, task.account.misses());
+            skipped.add(labels, task.account.skipped());
             overruns.add(labels, task.overruns);
             preemptions.add(labels, task.preemptions);
             busy.add(labels, model.busy(task, nowNs) / NS_PER_S);
@@ -250,7 +253,7 @@ public final class PrometheusExporter implements AutoCloseable {
                 open[0]++;
             }
         });
-        for (final CounterFamily family : List.of(segments, jobs, misses, late, overruns, preemptions, busy)) {
+        for (final CounterFamily family : List.of(segments, jobs, misses, late, skipped, overruns, preemptions, busy)) {
             family.addTo(all);
         }
         priorities.addTo(all);

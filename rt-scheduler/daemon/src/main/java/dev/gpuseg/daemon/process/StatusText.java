@@ -50,6 +50,9 @@ public final class StatusText {
                 task.path("jobs").asLong(), task.path("job_misses").asLong(), milliseconds(response.path("p50")),
                 milliseconds(response.path("p99")), milliseconds(response.path("max")),
                 PERCENT * task.path("gpu_share").asDouble());
+            if (task.path("skipped").asLong() > 0) {
+                line(out, "%5s %-20s skipped %d jobs that it had released\n", "", "", task.path("skipped").asLong());
+            }
         }
         out.append('\n');
         for (final JsonNode counter : status.path("counters")) {

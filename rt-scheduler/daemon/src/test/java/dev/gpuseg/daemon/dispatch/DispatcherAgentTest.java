@@ -278,6 +278,27 @@ class DispatcherAgentTest {
     }
 
     @Test
+    void shouldCountACancelledJobAsSkippedAndCompareItWithNoBound() throws IOException {
+        final int task = client(10);
+        final PromisedBounds bounds = new PromisedBounds(task);
+        dispatcher.compareWith(bounds);
+        bounds.promise(task, 1);
+        write(task, Abi.RECORD_RELEASE, 0, 0);
+        write(task, Abi.RECORD_JOB_END, Abi.FLAG_CANCELLED, 0);
+        dispatcher.cycle();
+        assertEquals(List.of(EventKind.RELEASE, EventKind.JOB_CANCEL), kinds());
+        assertEquals(1, count(Counter.JOBS_SKIPPED));
+        assertEquals(0, count(Counter.JOBS));
+        assertEquals(0, count(Counter.JOB_MISSES));
+        assertEquals(0, count(Counter.BOUNDS_BROKEN));
+        write(task, Abi.RECORD_JOB_END, 0, 0);
+        write(task, Abi.RECORD_JOB_END, Abi.FLAG_CANCELLED, 0);
+        dispatcher.cycle();
+        assertEquals(1, count(Counter.JOBS_SKIPPED), "a job ends once");
+        assertEquals(0, count(Counter.JOBS));
+    }
+
+    @Test
     void shouldJournalStampAndSampleOfARelease() throws IOException {
         final int task = client(10);
         writers.get(task - 1).write(Abi.RECORD_RELEASE, 0, task, 0, 4711, -815);

@@ -49,6 +49,7 @@ class DispatcherJournalTest {
         calls.put("end", j -> j.end(task, 0, 1, 2, 3));
         calls.put("cancel", j -> j.cancel(task, 0, 1, 2));
         calls.put("jobEnd", j -> j.jobEnd(task, 1, 2));
+        calls.put("jobCancel", j -> j.jobCancel(task, 1));
         calls.put("decided", j -> j.decided(task, 0, 1));
         calls.put("granted", j -> j.granted(task, 1, 2));
         calls.put("resumed", j -> j.resumed(task, 0, 1));

@@ -71,6 +71,45 @@ class JobAccountTest {
     }
 
     @Test
+    void shouldCountACancelledJobOnceAsSkipped() {
+        account.released(10);
+        account.begun(20, 10);
+        account.segmentWithdrawn();
+        account.jobCancelled();
+        account.jobCancelled();
+        assertEquals(JobAccount.NONE, account.jobEnded(500, PRIORITY, DEADLINE), "it has ended");
+        assertEquals(1, account.skipped());
+        is(0, 0);
+        account.released(600);
+        assertEquals(50, account.jobEnded(50, PRIORITY, DEADLINE));
+        account.jobCancelled();
+        assertEquals(1, account.skipped(), "that job has ended");
+        is(1, 0);
+    }
+
+    @Test
+    void shouldCountACancelledJobWhoseDeadlinePassedAsAMiss() {
+        account.released(10);
+        account.begun(20, 10);
+        account.deadlinePassed(PRIORITY);
+        account.segmentWithdrawn();
+        account.jobCancelled();
+        assertEquals(0, account.skipped());
+        is(0, 1);
+        account.released(300);
+        is(0, 1);
+    }
+
+    @Test
+    void shouldSkipNothingWhereTheApplicationMarksNoJobs() {
+        account.begun(10, 0);
+        account.jobCancelled();
+        assertEquals(0, account.skipped());
+        assertEquals(20, account.segmentEnded(30, PRIORITY, DEADLINE));
+        is(1, 0);
+    }
+
+    @Test
     void shouldCountJobsThatAreGivenUpAfterTheirDeadline() {
         account.released(10);
         account.begun(10, 10);

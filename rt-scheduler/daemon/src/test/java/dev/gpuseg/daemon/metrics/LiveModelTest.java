@@ -145,6 +145,17 @@ class LiveModelTest {
     }
 
     @Test
+    void shouldCountASkippedJobBesideThoseThatEnded() {
+        rig.open(1, 1, "camera", 50, 1_000);
+        rig.event(EventKind.RELEASE, 10, 1, 10 * US, 0, 0);
+        rig.event(EventKind.JOB_CANCEL, 20, 1, 20 * US, 0, 0);
+        assertEquals(1, task("camera", 30).path("skipped").asLong());
+        assertEquals(0, task("camera", 30).path("jobs").asLong());
+        assertEquals(0, task("camera", 30).path("job_misses").asLong());
+        assertEquals(0, task("camera", 30).path("job_response_ns").path("count").asLong());
+    }
+
+    @Test
     void shouldShowAChangedPriority() {
         rig.open(1, 1, "a", 10, 0);
         rig.event(EventKind.POLICY, 5, 1, 33, 44, 0);

@@ -27,7 +27,7 @@ public final class RecordingRows {
      * @param priority    1..99, 0 = best effort
      * @param gpu         index
      * @param policy      in force at its release
-     * @param state       {@code complete}, {@code given-up} or {@code open}
+     * @param state       {@code complete}, {@code skipped}, {@code given-up} or {@code open}
      * @param releaseNs   when
      * @param responseNs  release to end; -1 if it is not complete
      * @param deadlineNs  relative; 0 = none
@@ -188,6 +188,13 @@ public final class RecordingRows {
             }
         }
 
+        private static String state(final Trace.Job job) {
+            if (job.isComplete()) {
+                return "complete";
+            }
+            return job.isSkipped() ? "skipped" : job.givenUp ? "given-up" : "open";
+        }
+
         @Override
         public void onJob(final Trace.Job job) {
             if (failure != null) {
@@ -203,9 +210,9 @@ public final class RecordingRows {
             }
             final Trace.Task task = job.task;
             try {
-                sink.job(new Job(task.name, job.number, task.priority, task.gpu, job.policy, job.isComplete()
-                    ? "complete" : job.givenUp ? "given-up" : "open", job.releaseNs, job.isComplete() ? job.responseNs
-                    : -1, task.deadlineNs, job.isLate(), job.segments.size(), preemptions, waitNs, heldNs,
+                sink.job(new Job(task.name, job.number, task.priority, task.gpu, job.policy, state(job), job.releaseNs,
+                    job.isComplete() ? job.responseNs : -1, task.deadlineNs, job.isLate(), job.segments.size(),
+                    preemptions, waitNs, heldNs,
                     source(job),
                     job.isComplete() && job.stampNs > 0 ? job.endNs - job.stampNs : -1));
             } catch (final IOException e) {

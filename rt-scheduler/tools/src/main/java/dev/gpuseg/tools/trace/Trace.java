@@ -138,6 +138,8 @@ public final class Trace {
         boolean passed;
         /** It was given up: withdrawn, closed, or followed by the next without an end. */
         boolean givenUp;
+        /** Its application cancelled it; it is given up, too. */
+        boolean cancelled;
 
         Job(final Task task, final int number, final long releaseNs, final boolean marked, final String policy,
             final int run) {
@@ -157,6 +159,11 @@ public final class Trace {
         /** By the rule of {@link JobAccount}. */
         boolean isLate() {
             return isComplete() ? JobAccount.isLate(responseNs, task.priority, task.deadlineNs) : givenUp && passed;
+        }
+
+        /** By the rule of {@link JobAccount}. */
+        boolean isSkipped() {
+            return cancelled && !isLate();
         }
     }
 

@@ -234,6 +234,7 @@ public final class TraceBuilder {
                 }
             }
             case JOB_END -> jobEnd(task, event);
+            case JOB_CANCEL -> jobCancelled(task);
             case MISS -> {
                 if (segment != null && task.isRealTime()) {   // best effort has no deadline
                     segment.missNs = event.arg0();
@@ -590,6 +591,16 @@ public final class TraceBuilder {
     private void jobEnd(final Trace.Task task, final JournalEvent event) {
         if (task != null) {
             responded(task, event.arg0(), task.account.jobEnded(event.arg1(), task.priority, task.deadlineNs));
+        }
+    }
+
+    private void jobCancelled(final Trace.Task task) {
+        if (task != null) {
+            task.account.jobCancelled();
+            if (task.current != null && task.account.marks()) {
+                task.current.cancelled = true;
+                giveUp(task);
+            }
         }
     }
 

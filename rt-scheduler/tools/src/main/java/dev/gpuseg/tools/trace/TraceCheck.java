@@ -234,6 +234,11 @@ public final class TraceCheck {
             if (bound != null && bound.wcrtNs() == null && !model.bestEffort()) {
                 notes.add("task \"" + model.name() + "\": " + bounds.analysis() + " has no bound for it");
             }
+            final long skipped = task.jobs.stream().filter(j -> Trace.isEnforced(j.policy) && j.isSkipped()).count();
+            if (skipped > 0) {
+                notes.add("task \"" + model.name() + "\": its program skipped " + skipped + " jobs that it had released"
+                    + (model.missLimit() == null ? "; they have no response time" : "; they count as late"));
+            }
             task(model, task, bound == null ? null : bound.wcrtNs(), ownCore);
             if (model.missLimit() != null) {
                 misses(model, task);

@@ -39,7 +39,8 @@ final class TraceMisses {
      *
      * @param model   the task, with a limit
      * @param task    what was recorded of it
-     * @param untilNs end of the trace: an unfinished job is late if its deadline was before
+     * @param untilNs end of the trace: an unfinished job is late if its deadline was before, or if it was cancelled,
+     *                whose output is missing as that of a late one is
      * @return in the order of their releases
      */
     static List<Late> late(final Task model, final Trace.Task task, final long untilNs) {
@@ -58,7 +59,7 @@ final class TraceMisses {
             if (!Trace.isEnforced(job.policy)) {
                 continue;
             }
-            final boolean late = (job.isComplete() ? job.responseNs : untilNs - job.releaseNs) > model.deadlineNs();
+            final boolean late = job.cancelled || (job.isComplete() ? job.responseNs : untilNs - job.releaseNs) > model.deadlineNs();
             count += (late ? 1 : 0) - (ring[at] ? 1 : 0);
             ring[at] = late;
             at = (at + 1) % ring.length;

@@ -49,6 +49,7 @@ public final class TraceStats {
      * @param gpu         index
      * @param jobs        complete jobs
      * @param misses      jobs that ended late or were given up late; -1 for a task without deadline
+     * @param skipped     jobs that the application released and cancelled, without those that missed
      * @param response    of complete jobs, from release
      * @param waiting      of segments, from begin until the application could go on
      * @param segments    begun
@@ -57,8 +58,8 @@ public final class TraceStats {
      * @param busyNs      time it had the GPU, divided where several shared it
      * @param gpuShare    time it had the GPU (divided where several shared it), by the time of the policy, 0..1
      */
-    public record Row(String task, String policy, int priority, int gpu, int jobs, int misses, Times response,
-        Times waiting, int segments, int preemptions, int overruns, long busyNs,
+    public record Row(String task, String policy, int priority, int gpu, int jobs, int misses, int skipped,
+        Times response, Times waiting, int segments, int preemptions, int overruns, long busyNs,
         double gpuShare) {
     }
 
@@ -111,7 +112,7 @@ public final class TraceStats {
         for (final String policy : policies) {
             for (final Trace.Task task : tasks) {
                 final Row row = row(task, policy, Math.max(1, lengths.get(policy)));
-                if (row.jobs() + row.segments() > 0) {
+                if (row.jobs() + row.skipped() + row.segments() > 0) {
                     rows.add(row);
                 }
             }
@@ -123,6 +124,7 @@ public final class TraceStats {
         final List<Long> responses = new ArrayList<>();
         final List<Long> waits = new ArrayList<>();
         int misses = 0;
+        int skipped = 0;
         int preemptions = 0;
         int overruns = 0;
         int segments = 0;
@@ -130,6 +132,7 @@ public final class TraceStats {
         for (final Trace.Job job : task.jobs) {
             if (job.policy.equals(policy)) {
                 misses += job.isLate() ? 1 : 0;
+                skipped += job.isSkipped() ? 1 : 0;
                 if (job.isComplete()) {
                     responses.add(job.responseNs);
                 }
@@ -147,8 +150,8 @@ public final class TraceStats {
             }
         }
         return new Row(task.name, policy, task.priority, task.gpu, responses.size(),
-            task.isRealTime() && task.deadlineNs > 0 ? misses : -1, Times.of(responses), Times.of(waits), segments,
-            preemptions, overruns, (long) busyNs, busyNs / lengthNs);
+            task.isRealTime() && task.deadlineNs > 0 ? misses : -1, skipped, Times.of(responses), Times.of(waits),
+            segments, preemptions, overruns, (long) busyNs, busyNs / lengthNs);
     }
 
     /** As JSON, with the chains of a task set, or null. */
@@ -211,6 +214,7 @@ public final class TraceStats {
             } else {
                 node.putNull("misses");
             }
+            node.put("skipped", row.skipped());
             row.response().putInto(node.putObject("response_ns"));
             row.waiting().putInto(node.putObject("wait_ns"));
             node.put("segments", row.segments()).put("preemptions", row.preemptions())
@@ -239,12 +243,12 @@ public final class TraceStats {
                     "preem.", "overr.", "GPU %"));
             }
             out.append(String.format(Locale.ROOT,
-                "%-20s %4s %6d %6s | %9.3f %9.3f %9.3f | %9.3f %9.3f %9.3f | %6d %6d %6.1f%n", r.task(),
+                "%-20s %4s %6d %6s | %9.3f %9.3f %9.3f | %9.3f %9.3f %9.3f | %6d %6d %6.1f%s%n", r.task(),
                 r.priority() == 0 ? "BE" : Integer.toString(r.priority()), r.jobs(),
                 r.misses() < 0 ? "-" : Integer.toString(r.misses()), r.response().p50Ns() / NS_PER_MS,
                 r.response().p99Ns() / NS_PER_MS, r.response().maxNs() / NS_PER_MS, r.waiting().p50Ns() / NS_PER_MS,
                 r.waiting().p99Ns() / NS_PER_MS, r.waiting().maxNs() / NS_PER_MS, r.preemptions(), r.overruns(),
-                100 * r.gpuShare()));
+                100 * r.gpuShare(), r.skipped() == 0 ? "" : "   " + r.skipped() + " jobs skipped"));
         }
         return out.toString();
     }

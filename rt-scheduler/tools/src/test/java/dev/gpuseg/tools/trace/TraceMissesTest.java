@@ -4,6 +4,7 @@ package dev.gpuseg.tools.trace;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
@@ -90,6 +91,43 @@ class TraceMissesTest {
             + "2"), result.findings().toString());
         assertEquals(List.of(), of(result, "deadline"), "single misses are allowed");
         assertEquals(new TraceCheck.MissRow("control", 6, 3, 5, 2, null), result.misses().get(0));
+    }
+
+    /** The last job's deadline is after the end of the recording: that it was cancelled is enough. */
+    @Test
+    void shouldCountASkippedJobAsOneThatWasNotMet() throws Exception {
+        final Path journal = directory.resolve("journal");
+        run(journal, "ring", SECOND, () -> {
+            jobs(SECOND, 4, Set.of(1, 2));
+            final long releaseNs = SECOND + 50 * MS;
+            ring.write(EventKind.RELEASE, releaseNs, 0, 0, 1, 0, 1, 1, releaseNs, 0, 0);
+            ring.write(EventKind.JOB_CANCEL, releaseNs + MS, 0, 0, 1, 0, 1, 1, releaseNs + MS, 0, 0);
+        });
+        final Trace trace = TraceBuilder.read(Source.open(journal));
+        final TraceCheck.Result result = TraceCheck.of(trace, set(""), null, 0);
+        assertEquals(List.of(5), of(result, "weakly-hard").stream().map(TraceCheck.Finding::job).toList());
+        assertTrue(result.notes().contains("task \"control\": its program skipped 1 jobs that it had released; they "
+            + "count as late"), result.notes().toString());
+    }
+
+    @Test
+    void shouldShowSkippedJobsBesideThoseThatEnded() throws Exception {
+        final Path journal = directory.resolve("journal");
+        run(journal, "ring", SECOND, () -> {
+            jobs(SECOND, 3, Set.of());
+            for (int k = 4; k <= 5; k++) {
+                final long releaseNs = SECOND + 10 * MS * k;
+                ring.write(EventKind.RELEASE, releaseNs, 0, 0, 1, 0, 1, 1, releaseNs, 0, 0);
+                ring.write(EventKind.JOB_CANCEL, releaseNs + MS, 0, 0, 1, 0, 1, 1, releaseNs + MS, 0, 0);
+                ring.write(EventKind.JOB_CANCEL, releaseNs + MS, 0, 0, 1, 0, 1, 1, releaseNs + MS, 0, 0);
+            }
+        });
+        final Trace trace = TraceBuilder.read(Source.open(journal));
+        final JsonNode row = TraceStats.json(trace).path("tasks").get(0);
+        assertEquals(3, row.path("jobs").asInt());
+        assertEquals(2, row.path("skipped").asInt());
+        assertEquals(3, row.path("response_ns").path("count").asInt());
+        assertTrue(TraceStats.text(trace).contains("   2 jobs skipped\n"), TraceStats.text(trace));
     }
 
     @Test
