@@ -281,6 +281,10 @@ public final class ProvenAdmission implements AdmissionControl {
             return null;
         }
         for (final Admitted other : others) {
+            if (beganAlone(other, newcomer)) {
+                return who + "task \"" + other.request().name() + "\" of its process began without waiting while it "
+                    + "was alone; open all tasks of a process before one begins, or with GPUSEG_TASK_ALWAYS_WAIT";
+            }
             if (other.request().name().equals(request.name())) {
                 return who + (other.isKept() ? "its place is kept for user " + Integer.toUnsignedLong(other.uid())
                     + " after a restart" : "it is open in process " + other.pid())
@@ -288,6 +292,17 @@ public final class ProvenAdmission implements AdmissionControl {
             }
         }
         return models.mismatch(request, byPriority(), byDeadline());
+    }
+
+    /**
+     * Hypothesis C4 of {@code analysis/docs/processes.md}: what shares a context begins by waiting. A task that is alone
+     * in its process need not, and its window may go on while the next task is opened.
+     */
+    private boolean beganAlone(final Admitted other, final Admitted newcomer) {
+        return capabilities.level() != Capabilities.GATE && promised != null && newcomer.isRealTime()
+            && other.isRealTime() && other.pid() > 0 && other.pid() == newcomer.pid()
+            && other.request().gpu() == newcomer.request().gpu() && other.taskId() > 0
+            && promised.hasBegunUnasked(other.taskId());
     }
 
     private Admitted placeOf(final Admitted newcomer) {
@@ -303,6 +318,14 @@ public final class ProvenAdmission implements AdmissionControl {
     @Override
     public synchronized void opened(final TaskOpen request, final int taskId) {
         tasks.replaceAll(task -> isOf(task, request.clientId(), request.name()) ? task.withTaskId(taskId) : task);
+        final Admitted before = tasks.stream().filter(task -> task.taskId() == taskId).findFirst().orElse(null);
+        if (before != null && before.source() == Admitted.Source.DECLARED
+            && tasks.stream().anyMatch(other -> other != before && beganAlone(other, before))) {
+            say("a task in process " + before.pid() + " began without waiting in the moment in which \""
+                + request.name() + "\" was opened beside it; nothing is proven while that is open");
+            tasks.replaceAll(task -> task == before ? task.withSource(Admitted.Source.UNKNOWN) : task);
+            current = judge(sound, tasks);
+        }
         judged(current);
     }
 

@@ -7,6 +7,7 @@ import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.ConductorProxy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.enforce.DesiredStates;
+import dev.gpuseg.daemon.metrics.PromisedBounds;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.Session;
 import java.util.ArrayList;
@@ -43,6 +44,7 @@ public final class ClientRegistry {
     private final List<ClientEntry> clients = new ArrayList<>();
     private final RecordRate.Users rates = new RecordRate.Users();
     private ConductorProxy conductor;
+    private PromisedBounds promised;
 
     /**
      * @param parts             as named
@@ -272,8 +274,16 @@ public final class ClientRegistry {
             parts.shares().open(entry.client.uid(), request.share()), pages), slot);
     }
 
+    /** What is said of open tasks. Before the first command. */
+    void compareWith(final PromisedBounds bounds) {
+        promised = bounds;
+    }
+
     private void open(final TaskEntry task, final int slot) {
         final TaskOpen request = task.request;
+        if (promised != null) {
+            promised.opened(task.id);
+        }
         final ClientEntry entry = task.client;
         final Session session = entry.client.session();
         tasks.add(task);

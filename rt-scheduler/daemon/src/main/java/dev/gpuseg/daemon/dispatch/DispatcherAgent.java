@@ -132,6 +132,7 @@ public final class DispatcherAgent implements Runnable {
      */
     public void compareWith(final PromisedBounds bounds) {
         promised = bounds;
+        clients.compareWith(bounds);
     }
 
     /** Nothing happens that proven bounds do not know: {@link Anticipation#saysNothing}, no turns. Before the start. */
@@ -556,6 +557,10 @@ public final class DispatcherAgent implements Runnable {
         task.segments++;
         counters.increment(Counter.BEGINS);
         if (task.optimistic) {
+            if (!task.begunUnasked) {
+                task.begunUnasked = true;
+                promised.beganUnasked(task.id);
+            }
             counters.increment(Counter.OPTIMISTIC_BEGINS);
             journalBegin(task, record);
         } else if (scheduler.state(task.id) == SegmentState.WAITING) {

@@ -22,6 +22,8 @@ final class TaskEntry {
     boolean grantPending;
     /** The begun segment did not wait. */
     boolean optimistic;
+    /** A segment of it was begun without waiting. */
+    boolean begunUnasked;
     /** Whether best effort is disabled for its segments. */
     final CallChoice calls = new CallChoice();
     /** How long the begun segment may go without, ns from {@link #beganNs}; 0 not at all. */

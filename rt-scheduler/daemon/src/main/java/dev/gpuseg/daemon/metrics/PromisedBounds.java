@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.metrics;
 
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 
@@ -11,10 +12,14 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * <p>While a task is open its bound only grows: when another one is closed, bounds become shorter, but jobs that it has
  * delayed go on, and delay others. The longer bound holds for the rest of the set as well.
  *
+ * <p>The dispatcher also says which tasks have begun without waiting, which those that share a process must not
+ * ({@code analysis/docs/processes.md}, C4).
+ *
  * <p>Thread-safe; allocates nothing after it was made. Times in ns.
  */
 public final class PromisedBounds {
     private final AtomicLongArray boundNs;
+    private final AtomicIntegerArray unasked;   // 1: a segment of the task with this id was begun without waiting
     private final AtomicLong broken = new AtomicLong();
     private volatile int lastTask;
     private volatile long lastResponseNs;
@@ -27,6 +32,7 @@ public final class PromisedBounds {
      */
     public PromisedBounds(final int maxTasks) {
         boundNs = new AtomicLongArray(maxTasks + 1);
+        unasked = new AtomicIntegerArray(maxTasks + 1);
     }
 
     /**
@@ -75,6 +81,34 @@ public final class PromisedBounds {
         lastBoundNs = bound;
         broken.incrementAndGet();
         return bound;
+    }
+
+    /**
+     * A task was opened, and has begun nothing. Before its client knows.
+     *
+     * @param task id, 1..maxTasks
+     */
+    public void opened(final int task) {
+        unasked.set(task, 0);
+    }
+
+    /**
+     * A task began a segment without waiting: it was pre-granted.
+     *
+     * @param task id, 1..maxTasks
+     */
+    public void beganUnasked(final int task) {
+        unasked.set(task, 1);
+    }
+
+    /**
+     * Whether a task has begun a segment without waiting since it was opened.
+     *
+     * @param task id, 1..maxTasks
+     * @return true if it has
+     */
+    public boolean hasBegunUnasked(final int task) {
+        return unasked.get(task) != 0;
     }
 
     /** Jobs that took longer than their bound, since the daemon's start. */

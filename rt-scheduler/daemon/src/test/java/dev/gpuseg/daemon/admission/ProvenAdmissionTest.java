@@ -279,6 +279,30 @@ class ProvenAdmissionTest {
             .contains("declare both in the task-set file"), "one that is known by its budget alone");
     }
 
+    /** Theorem 10 says nothing of a window that was begun before the tasks shared a context, without waiting. */
+    @Test
+    void shouldRefuseATaskWhoseProcessHasBegunWithoutWaiting() throws IOException {
+        final String tasks = task("high", 1, 70, 1) + task("low", 2, 40, 4);
+        final ProvenAdmission admission = admission(settings(tasks));
+        final PromisedBounds bounds = new PromisedBounds(8);
+        admission.promise(bounds);
+        assertNull(admission.refuse(open(1, "high", 70, 0), ofProcess(1, 4711)));
+        admission.opened(open(1, "high", 70, 0), 5);
+        bounds.beganUnasked(5);
+        assertEquals("task \"low\": task \"high\" of its process began without waiting while it was alone; open all "
+            + "tasks of a process before one begins, or with GPUSEG_TASK_ALWAYS_WAIT",
+            admission.refuse(open(2, "low", 40, 0), ofProcess(1, 4711)));
+        assertTrue(admission.status(true, 0).path("proven").asBoolean(), "high alone");
+        assertNull(admission.refuse(open(2, "low", 40, 0), ofProcess(2, 4712)), "another process");
+        admission.closed(2, "low");
+        bounds.opened(5);
+        assertNull(admission.refuse(open(1, "low", 40, 0), ofProcess(1, 4711)), "nothing was begun");
+        assertTrue(admission.status(true, 0).path("proven").asBoolean());
+        bounds.beganUnasked(5);   // after admission was asked, and before the dispatcher knew the second task
+        admission.opened(open(1, "low", 40, 0), 6);
+        assertFalse(admission.status(true, 0).path("proven").asBoolean(), "too late to be refused");
+    }
+
     private static long boundOf(final ProvenAdmission admission, final String task) {
         for (final JsonNode node : admission.status(true, 0).path("result").findValue("tasks")) {
             if (node.path("name").asText().equals(task)) {

@@ -278,6 +278,22 @@ class DispatcherAgentTest {
     }
 
     @Test
+    void shouldTellAdmissionWhichTasksBeganWithoutWaiting() throws IOException {
+        final PromisedBounds bounds = new PromisedBounds(4);
+        dispatcher.compareWith(bounds);
+        bounds.beganUnasked(1);
+        final int first = client(10);
+        final int second = client(20);
+        assertFalse(bounds.hasBegunUnasked(first), "it was opened again");
+        write(first, Abi.RECORD_BEGIN, 0, 1);
+        write(first, Abi.RECORD_END, 0, 1);
+        write(second, Abi.RECORD_BEGIN, Abi.FLAG_OPTIMISTIC, 1);
+        dispatcher.cycle();
+        assertFalse(bounds.hasBegunUnasked(first));
+        assertTrue(bounds.hasBegunUnasked(second));
+    }
+
+    @Test
     void shouldCountACancelledJobAsSkippedAndCompareItWithNoBound() throws IOException {
         final int task = client(10);
         final PromisedBounds bounds = new PromisedBounds(task);

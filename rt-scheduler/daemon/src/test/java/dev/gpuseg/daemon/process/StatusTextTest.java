@@ -46,6 +46,18 @@ class StatusTextTest {
     }
 
     @Test
+    void shouldShowSkippedJobsBelowTheTaskThatHasSome() {
+        final ObjectNode status = status(0);
+        status.withArray("tasks").addObject().put("name", "camera").put("skipped", 7);
+        status.withArray("tasks").addObject().put("name", "lidar").put("skipped", 0);
+        final List<String> lines = StatusText.of(status).lines().toList();
+        final List<String> skipped = lines.stream().filter(line -> line.contains("skipped")).toList();
+        assertEquals(1, skipped.size(), lines.toString());
+        assertTrue(skipped.get(0).endsWith("skipped 7 jobs that it had released"), skipped.get(0));
+        assertTrue(lines.get(lines.indexOf(skipped.get(0)) - 1).contains("camera"), lines.toString());
+    }
+
+    @Test
     void shouldShowEveryCounterOfADaemonThatDoesNotSayWhichMeanTrouble() {
         final ObjectNode status = status(3);
         status.path("counters").forEach(counter -> ((ObjectNode) counter).remove("trouble"));

@@ -59,7 +59,8 @@ final class TraceMisses {
             if (!Trace.isEnforced(job.policy)) {
                 continue;
             }
-            final boolean late = job.cancelled || (job.isComplete() ? job.responseNs : untilNs - job.releaseNs) > model.deadlineNs();
+            final boolean late = job.cancelled
+                || (job.isComplete() ? job.responseNs : untilNs - job.releaseNs) > model.deadlineNs();
             count += (late ? 1 : 0) - (ring[at] ? 1 : 0);
             ring[at] = late;
             at = (at + 1) % ring.length;
