@@ -504,6 +504,26 @@ TEST(should_yield_to_marks_in_the_program)
 	fake_daemon_stop(&d);
 }
 
+/* The fixture serves one connection at a time, as the daemon takes one of a process. */
+TEST(should_share_its_connection_with_a_program_that_marks_later)
+{
+	struct fake_daemon d;
+	struct run r;
+	struct tally t;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = EXEC("--priority", "80", "--", APP, "by-hand-late");
+	passed(&r);
+	t = tally_of(&d);
+	CHECK_EQ(t.begins, 6);
+	CHECK_EQ(t.ends, 6);
+	CHECK_EQ(d.opens, 2);
+	CHECK_EQ(d.last_open.priority, 40);
+	CHECK(!d.sequence_broken);
+	fake_daemon_stop(&d);
+}
+
 /* ---- best effort ---- */
 
 static void level_1(struct fake_daemon *d)
@@ -716,6 +736,7 @@ static const struct check_case cases[] = {
 	CASE(should_start_anew_after_exec),
 	CASE(should_allocate_nothing_for_a_launch),
 	CASE(should_yield_to_marks_in_the_program),
+	CASE(should_share_its_connection_with_a_program_that_marks_later),
 #ifndef ONLY_HOW_CALLS_ARE_SEEN
 	CASE(should_run_the_program_unmanaged_without_a_daemon_and_say_so_in_one_line),
 	CASE(should_run_the_program_unmanaged_if_anything_is_missing),

@@ -462,6 +462,17 @@ static void marks_by_hand(void)
 	gpuseg_disconnect(client);
 }
 
+/* It connects when the automatic task has already begun, which is a client of the same process. */
+static void marks_after_a_launch(void)
+{
+	const CUstream stream = new_stream(0);
+
+	kernel_on(stream, &result, 200, 0);
+	OK(cuStreamSynchronize(stream));
+	rest_us(20000);
+	marks_by_hand();
+}
+
 static void ends_with_work_under_way(void)
 {
 	const CUstream stream = new_stream(0);
@@ -1161,6 +1172,7 @@ static const struct {
 	{"contexts", contexts},
 	{"forks", forks},
 	{"by-hand", marks_by_hand},
+	{"by-hand-late", marks_after_a_launch},
 	{"exit", ends_with_work_under_way},
 	{"forever", launches_for_ever},
 	{"while", launches_for_a_while},
