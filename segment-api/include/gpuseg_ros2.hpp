@@ -19,17 +19,22 @@
  *
  * Stamps. The stamp of a message's header, or the time when the timer was due, becomes the stamp of the job, so that
  * reaction time and data age of chains are measured from the sensor (`gpuseg trace check`), which knows a message again
- * by the stamp of its header as it stands there. In simulated time jobs have no stamp.
+ * by the stamp of its header as it stands there. In simulated time jobs have no stamp, and a stamp that is older than a
+ * minute is none: so bags that are played, with or without /clock, show no false ages.
  *
  * Failures. A timeout, a refused job or any other failure is no exception in a callback: that would end the process,
  * and with it every node of the container. GroupOptions says what becomes of the callback, counters() counts it, and
  * the node's log warns. Without a daemon the library itself goes on and counts (gpuseg.h), unless the client has
  * GPUSEG_CONNECT_FAIL_IF_LOST. What the callback itself throws passes on, after the end of its job.
  *
+ * Processes. Components of a container may each have a Client: they share one connection. Tasks of one process share a
+ * GPU context; where admission is enforced, declare them in its task set. A task is opened with the first subscription,
+ * timer or service of its group, so before its node spins. Where a container loads its components one by one, others
+ * have begun by then: admission refuses the later tasks, unless all have GPUSEG_TASK_ALWAYS_WAIT in TaskOptions::flags.
+ *
  * Threads. The group is mutually exclusive: an executor of any kind runs one callback of it at a time, as a task needs.
- * One group per task. Tasks of one process share a GPU context; where admission is enforced, declare them in its task
- * set. The client must outlive the group, and the group its subscriptions, timers and services. The constructor, and
- * what makes those, throws gpuseg::Error, as in gpuseg.hpp.
+ * One group per task. The client must outlive the group, and the group its subscriptions, timers and services. The
+ * constructor, and what makes those, throws gpuseg::Error, as in gpuseg.hpp.
  *
  * Status: tested against a stand-in of rclcpp (tests/ros2) only. Compiled with the headers of rclcpp 16.0.11 (Humble)
  * and 28.1.6 (Jazzy), not run with them.
@@ -411,6 +416,9 @@ private:
 	 */
 	static constexpr std::int64_t SENT_WITHIN_NS = 10'000'000'000;
 
+	/* A stamp that is older is of a recording that is played without its clock, not of a sensor. */
+	static constexpr std::int64_t STAMP_WITHIN_NS = 60'000'000'000;
+
 	/* When the data of a job were taken, and which they are: the raw stamp, which every process reads alike. */
 	struct Taken {
 		gpuseg::Nanoseconds at = UNKNOWN;
@@ -436,8 +444,8 @@ private:
 
 	/*
 	 * A callback from its release to its end. Throws nothing. What was begun is ended exactly once, also when
-	 * the callback throws: its segment, then its job. A job that is given up is cancelled, since an ended job counts
-	 * as met.
+	 * the callback throws: its segment, then its job. A job that is given up is cancelled, since an ended job
+	 * counts as met.
 	 */
 	class Job
 	{
@@ -773,8 +781,8 @@ private:
 
 	/*
 	 * From the node's clock to CLOCK_MONOTONIC: as old here as there. CLOCK_MONOTONIC is read first, so that a
-	 * thread that is held up between the two makes the data look older, not younger. A stamp in the future, or of
-	 * 0, is unknown. What is unknown is counted in stamp_unknown.
+	 * thread that is held up between the two makes the data look older, not younger. A stamp in the future, of 0,
+	 * or older than a minute, is unknown. What is unknown is counted in stamp_unknown.
 	 */
 	template <typename Message> Taken stamp(const Message &message) const noexcept
 	{
@@ -789,7 +797,7 @@ private:
 			try {
 				const std::int64_t age_ns = clock_->now().nanoseconds() - stamp_ns;
 
-				if (age_ns >= 0 && age_ns < now.count())
+				if (age_ns >= 0 && age_ns <= STAMP_WITHIN_NS && age_ns < now.count())
 					return {now - gpuseg::Nanoseconds(age_ns),
 						static_cast<std::uint64_t>(stamp_ns)};
 			} catch (const std::exception &) {

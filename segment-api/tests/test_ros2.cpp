@@ -9,6 +9,8 @@
 #include "check.h"
 #include "fixture.hpp"
 
+#include "../examples/ros2/detector.cpp"
+
 using namespace std::chrono_literals;
 
 struct Stamp {
@@ -743,6 +745,14 @@ TEST(should_give_no_stamp_in_simulated_time_or_by_a_clock_that_jumped_or_fails)
 	clock->jumped_ns = -3600000000000; /* the message is of the future */
 	images->receive(image);
 	stamped(false);
+	clock->jumped_ns = 59000000000;
+	if (gpuseg_now_ns() > 90000000000) { /* data are no older than the machine */
+		images->receive(image);
+		stamped(true);
+	}
+	clock->jumped_ns = 61000000000; /* of a bag that is played without its clock */
+	images->receive(image);
+	stamped(false);
 	clock->jumped_ns = 1000000000000000000; /* the message is older than the machine */
 	images->receive(image);
 	stamped(false);
@@ -750,6 +760,34 @@ TEST(should_give_no_stamp_in_simulated_time_or_by_a_clock_that_jumped_or_fails)
 	clock->fails = true;
 	images->receive(image);
 	stamped(false);
+}
+
+/* As a container loads and unloads them; the fixture serves one connection at a time. */
+TEST(should_let_components_of_a_container_share_a_connection)
+{
+	Daemon d;
+	rclcpp::NodeOptions front, rear;
+
+	CHECK_EQ(setenv("GPUSEG_DIR", d.dir, 1), 0);
+	front.name = "front";
+	front.overrides.emplace("gpuseg.priority", rclcpp::ParameterValue(std::int64_t{70}));
+	rear.name = "rear";
+	rear.overrides.emplace("gpuseg.priority", rclcpp::ParameterValue(std::int64_t{60}));
+	auto first = std::make_unique<robot::Detector>(front);
+	CHECK(std::string(d.last_open.name) == "/front");
+	CHECK_EQ(d.last_open.priority, 70);
+	auto second = std::make_unique<robot::Detector>(rear);
+	CHECK(std::string(d.last_open.name) == "/rear");
+	CHECK_EQ(d.last_open.priority, 60);
+	CHECK_EQ(d.last_open.flags, GPUSEG_TASK_NO_OPTIMISTIC);
+	first.reset();
+	CHECK_EQ(d.closes, 1);
+	first = std::make_unique<robot::Detector>(front);
+	CHECK_EQ(d.opens, 3);
+	second.reset();
+	first.reset();
+	CHECK_EQ(d.closes, 3);
+	CHECK_EQ(unsetenv("GPUSEG_DIR"), 0);
 }
 
 static gpuseg_ros2::GroupOptions marked()
@@ -1023,6 +1061,7 @@ static const check_case cases[] = {
 	CASE(should_count_the_expiries_of_a_timer_that_no_callback_served),
 	CASE(should_release_the_job_of_a_message_when_it_was_sent_if_that_is_known),
 	CASE(should_not_make_data_look_younger_when_the_thread_is_held_up_between_two_clocks),
+	CASE(should_let_components_of_a_container_share_a_connection),
 	CASE(should_give_no_stamp_in_simulated_time_or_by_a_clock_that_jumped_or_fails),
 	CASE(should_begin_and_end_the_segments_that_a_callback_marks),
 	CASE(should_take_a_mark_in_a_callback_that_is_a_segment_as_part_of_it),

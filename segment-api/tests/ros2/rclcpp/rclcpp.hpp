@@ -90,6 +90,12 @@ private:
 	rmw_qos_profile_t profile_;
 };
 
+struct SensorDataQoS : QoS {
+	SensorDataQoS() : QoS(5)
+	{
+	}
+};
+
 struct ServicesQoS : QoS {
 	ServicesQoS() : QoS(10)
 	{
@@ -479,12 +485,23 @@ private:
 
 } // namespace node_interfaces
 
+/* What a container says of a component that it loads. */
+struct NodeOptions {
+	std::string name;
+	std::map<std::string, ParameterValue> overrides;
+};
+
 class Node : public std::enable_shared_from_this<Node>, public node_interfaces::Interfaces
 {
 public:
 	using SharedPtr = std::shared_ptr<Node>;
 	explicit Node(const std::string &name) : Interfaces("/" + name)
 	{
+	}
+	Node(const std::string &name, const NodeOptions &options)
+		: Interfaces("/" + (options.name.empty() ? name : options.name))
+	{
+		get_node_parameters_interface()->overrides = options.overrides;
 	}
 	virtual ~Node() = default;
 };

@@ -295,7 +295,7 @@ public final class ProvenAdmission implements AdmissionControl {
     }
 
     /**
-     * Hypothesis C4 of {@code analysis/docs/processes.md}: what shares a context begins by waiting. A task that is alone
+     * Hypothesis C4 of {@code analysis/docs/processes.md}: what shares a context begins by waiting. A task alone
      * in its process need not, and its window may go on while the next task is opened.
      */
     private boolean beganAlone(final Admitted other, final Admitted newcomer) {
