@@ -19,8 +19,8 @@ import java.util.List;
 public final class TurnAcceptance {
     private static final long US = 1_000;
     private static final long[] EPSILON_NS = {200 * US, 800 * US, 3_400 * US, 55_000 * US};
-    private static final List<TurnLimits> TURNS = List.of(new TurnLimits(500 * US, 1), new TurnLimits(500 * US, 2),
-        new TurnLimits(250 * US, 1), new TurnLimits(250 * US, 2));
+    private static final List<TurnLimits> TURNS = List.of(new TurnLimits(100 * US, 1), new TurnLimits(100 * US, 2),
+        new TurnLimits(500 * US, 1), new TurnLimits(500 * US, 2));
     private static final List<String> CALLS = List.of("gcaps-window-suspend", "gcaps-boost-tight-suspend");
     private static final String BETTER = "boost-tight or first turns";
 
