@@ -134,7 +134,7 @@ final class PlatformReader {
         if (node == null) {
             return null;
         }
-        node.requireMapping(TURN_KEYS, "{slice: 500us, contexts: 2}");
+        node.requireMapping(TURN_KEYS, "{slice: 100us, contexts: 2}");
         final Node slice = node.required("slice");
         if (slice.durationNs() == 0) {
             throw slice.refuse("is 0; write the longest time slice of a best-effort context, like 500us, which the "

@@ -183,7 +183,7 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
     Work begin(final PreparedSet s, final long[] r) {
         if (s.limits.turns() == null) {
             throw new InvalidModelException("platform: turns is missing, and " + name() + " bounds them; write turns: "
-                + "{slice: 500us, contexts: 2}");
+                + "{slice: 100us, contexts: 2}");
         }
         if (s.declaredStalls) {
             throw new InvalidModelException("platform: something else stops a GPU (stall, or foreign of amd), which "

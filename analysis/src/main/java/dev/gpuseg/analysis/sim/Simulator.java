@@ -138,7 +138,7 @@ public final class Simulator {
                 + "; by turns no segment holds the GPU");
         }
         if (set.limits.turns() == null) {
-            throw new InvalidModelException("platform: turns is missing; write turns: {slice: 500us, contexts: 2}");
+            throw new InvalidModelException("platform: turns is missing; write turns: {slice: 100us, contexts: 2}");
         }
         for (final Gpu gpu : set.declared.gpus()) {
             if (gpu.stallNs() > 0) {

@@ -105,8 +105,8 @@ class TurnsSuspendTest {
         assertEquals(Soundness.Verdict.NOT_SOUND, two.verdict());
         assertTrue(two.text().contains("U5: tasks \"camera\" and \"plan\" use one GPU"), two.text());
         assertTrue(Soundness.of(turns, set(TURNS + ", gpus: 2", CAMERA)).text().contains("U5: with 2 GPUs"));
-        assertTrue(Soundness.of(turns, set(", turns: {slice: 400us, contexts: 2}", CAMERA)).text()
-            .contains("U3: the daemon gives best effort slices of 500us, turns says 400us"));
+        assertTrue(Soundness.of(turns, set(", turns: {slice: 80us, contexts: 2}", CAMERA)).text()
+            .contains("U3: the daemon gives best effort slices of 100us, turns says 80us"));
     }
 
     @Test
@@ -120,7 +120,7 @@ class TurnsSuspendTest {
 
     @Test
     void shouldRefuseWhatItDoesNotContain() throws Exception {
-        assertEquals("platform: turns is missing, and turns-suspend bounds them; write turns: {slice: 500us, contexts: "
+        assertEquals("platform: turns is missing, and turns-suspend bounds them; write turns: {slice: 100us, contexts: "
             + "2}", refusal(set("", CAMERA)));
         assertTrue(refusal(set(TURNS + ", stall: {length: 1ms, period: 1s}", CAMERA)).contains("which turns-suspend "
             + "does not contain"));
