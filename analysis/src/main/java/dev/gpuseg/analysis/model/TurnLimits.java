@@ -12,7 +12,7 @@ public record TurnLimits(long sliceNs, int contexts) {
     public TurnLimits {
         Task.requireTime("platform: turns: slice", sliceNs);
         if (sliceNs == 0) {
-            throw new InvalidModelException("platform: turns: slice is 0; it must be positive, like 500us");
+            throw new InvalidModelException("platform: turns: slice is 0; it must be positive, like 100us");
         }
         if (contexts < 1 || contexts > PlatformLimits.MAX_CONTEXTS) {
             throw new InvalidModelException("platform: turns: contexts is " + contexts + "; it must be 1.."
