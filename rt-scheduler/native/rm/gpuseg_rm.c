@@ -182,12 +182,19 @@ static void note_object(struct gpuseg_rm_process *p, int fd, uint32_t client, ui
 	}
 }
 
-static struct gpuseg_rm_tsg *tsg_of(struct gpuseg_rm_process *p, uint32_t client, uint32_t tsg)
+static int index_of_tsg(const struct gpuseg_rm_process *p, uint32_t client, uint32_t tsg)
 {
 	for (uint32_t i = 0; i < p->tsg_count; i++)
 		if (p->tsgs[i].client == client && p->tsgs[i].handle == tsg)
-			return &p->tsgs[i];
-	return NULL;
+			return (int)i;
+	return -1;
+}
+
+static const struct gpuseg_rm_tsg *tsg_of(const struct gpuseg_rm_process *p, uint32_t client, uint32_t tsg)
+{
+	const int i = index_of_tsg(p, client, tsg);
+
+	return i < 0 ? NULL : &p->tsgs[i];
 }
 
 static void scan_client(struct gpuseg_rm_process *p, int fd, uint32_t client)
@@ -217,7 +224,8 @@ static void scan_client(struct gpuseg_rm_process *p, int fd, uint32_t client)
 		note_object(p, fd, client, h, class_id);
 	}
 	for (uint32_t c = first_channel; c < p->channel_count; c++) {
-		struct gpuseg_rm_tsg *tsg = tsg_of(p, client, p->channels[c].tsg);
+		const int of = index_of_tsg(p, client, p->channels[c].tsg);
+		struct gpuseg_rm_tsg *tsg = of < 0 ? NULL : &p->tsgs[of];
 
 		if (!tsg)
 			continue;
@@ -304,6 +312,67 @@ uint32_t gpuseg_rm_gpu_id(const struct gpuseg_rm_process *process, const struct 
 	return device ? device->gpu_id : UINT32_MAX;
 }
 
+/* The number of a duplicate's original inside the process; -1 = unknown. */
+static int remote_of(const struct gpuseg_rm_process *p, int fd)
+{
+	for (uint32_t i = 0; i < p->fd_count; i++)
+		if (p->fds[i] == fd)
+			return p->remote_fds[i];
+	return -1;
+}
+
+int gpuseg_rm_note(const struct gpuseg_rm_process *process, struct gpuseg_rm_held *held)
+{
+	const struct gpuseg_rm_device *carrier = NULL;
+
+	memset(held, 0, sizeof(*held));
+	held->version = GPUSEG_RM_HELD_VERSION;
+	for (uint32_t c = 0; c < process->channel_count; c++) {
+		const struct gpuseg_rm_channel *channel = &process->channels[c];
+		const struct gpuseg_rm_tsg *tsg = tsg_of(process, channel->client, channel->tsg);
+		const struct gpuseg_rm_device *device = tsg ? device_of(process, tsg) : NULL;
+
+		if (!device || tsg->engine != GPUSEG_RM_ENGINE_GR0 || (carrier && carrier->gpu_id != device->gpu_id))
+			continue;
+		if (held->count == GPUSEG_RM_CHANNELS_MAX)
+			return -E2BIG;
+		if (!carrier)
+			carrier = device;
+		held->channels[held->count++] =
+			(struct gpuseg_rm_held_channel){.client = channel->client, .channel = channel->handle};
+	}
+	if (!carrier)
+		return -ENODEV;
+	held->fd = remote_of(process, carrier->fd);
+	held->client = carrier->client;
+	held->subdevice = carrier->subdevice;
+	return 0;
+}
+
+int64_t gpuseg_rm_note_timeslices(const struct gpuseg_rm_process *process, struct gpuseg_rm_timeslices *own)
+{
+	memset(own, 0, sizeof(*own));
+	own->version = GPUSEG_RM_TIMESLICES_VERSION;
+	for (uint32_t t = 0; t < process->tsg_count; t++) {
+		const struct gpuseg_rm_tsg *tsg = &process->tsgs[t];
+		uint64_t us = 0;
+		int64_t status;
+
+		if (tsg->engine != GPUSEG_RM_ENGINE_GR0)
+			continue;
+		if (own->count == GPUSEG_RM_TIMESLICES_MAX)
+			return -E2BIG;
+		status = gpuseg_rm_control(tsg->fd, tsg->client, tsg->handle, GPUSEG_RM_GET_TIMESLICE, &us, sizeof(us));
+		if (status != 0)
+			return status;
+		own->tsgs[own->count++] = (struct gpuseg_rm_own_timeslice){.fd = remote_of(process, tsg->fd),
+									   .client = tsg->client,
+									   .tsg = tsg->handle,
+									   .own_us = (uint32_t)us};
+	}
+	return own->count ? 0 : -ENODEV;
+}
+
 int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, uint32_t n, int disable, int compute)
 {
 	uint32_t done[GPUSEG_RM_DEVICES_MAX]; /* GPUs: a subdevice controls only channels of its own */
@@ -321,7 +390,7 @@ int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, u
 			struct gpuseg_rm_process *p = processes[i];
 
 			for (uint32_t c = 0; c < p->channel_count; c++) {
-				struct gpuseg_rm_tsg *tsg = tsg_of(p, p->channels[c].client, p->channels[c].tsg);
+				const struct gpuseg_rm_tsg *tsg = tsg_of(p, p->channels[c].client, p->channels[c].tsg);
 				const struct gpuseg_rm_device *device = tsg ? device_of(p, tsg) : NULL;
 				int seen = 0;
 

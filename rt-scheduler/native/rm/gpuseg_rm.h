@@ -189,6 +189,13 @@ int64_t gpuseg_rm_switch(int fd, uint32_t client, uint32_t subdevice, int disabl
 /* RM's number of the GPU of a TSG of the process; UINT32_MAX if it is unknown. */
 uint32_t gpuseg_rm_gpu_id(const struct gpuseg_rm_process *process, const struct gpuseg_rm_tsg *tsg);
 
+/*
+ * What the held file needs of the GR0 TSGs of a process on the GPU of the first of them: to enable their channels, and
+ * the time slices that they have now. 0, -ENODEV if it has no such TSG, -E2BIG, or the RM status of a query (> 0).
+ */
+int gpuseg_rm_note(const struct gpuseg_rm_process *process, struct gpuseg_rm_held *held);
+int64_t gpuseg_rm_note_timeslices(const struct gpuseg_rm_process *process, struct gpuseg_rm_timeslices *own);
+
 /* All channels of the GR0 TSGs (compute = 1), or of all TSGs, of the given processes, with one call per GPU. */
 int64_t gpuseg_rm_switch_processes(struct gpuseg_rm_process *const *processes, uint32_t n, int disable, int compute);
 

@@ -232,33 +232,3 @@ struct release_report held_release(struct held_file *held, const struct release_
 		restore_timeslices(held, rule, &report);
 	return report;
 }
-
-int status_read(struct gpuseg_status *status, const char *directory)
-{
-	char path[PATH_MAX];
-	ssize_t length;
-	int fd, rc = file_path(path, sizeof(path), directory, GPUSEG_STATUS_NAME);
-
-	if (rc != 0)
-		return rc;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	length = pread(fd, status, sizeof(*status), 0);
-	rc = length < 0 ? -errno : 0;
-	close(fd);
-	if (rc != 0)
-		return rc;
-	if ((size_t)length < sizeof(*status) || status->version == 0)
-		return -EAGAIN;
-	if (status->magic != GPUSEG_STATUS_MAGIC || status->version >> 16 != GPUSEG_ABI_MAJOR)
-		return -EPROTO;
-	return 0;
-}
-
-bool status_owner_lives(const struct gpuseg_status *status)
-{
-	const uint64_t ticks = status->daemon_pid > 0 ? process_start_ticks(status->daemon_pid) : 0;
-
-	return ticks != 0 && (status->daemon_start_ticks == 0 || status->daemon_start_ticks == ticks);
-}

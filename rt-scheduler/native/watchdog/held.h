@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "common/status_page.h"
 #include "mechanism.h"
 
 struct held_file {
@@ -63,14 +64,5 @@ static inline unsigned release_kept(const struct release_report *report)
 {
 	return report->count[RELEASE_UNKNOWN] + report->count[RELEASE_FAILED];
 }
-
-/*
- * Copies <directory>/status with read(2), so that a page that a starting daemon truncates cannot cause a fault.
- * 0; -ENOENT: no such file; -EAGAIN: it is being created; -EPROTO: not a status page of this version; another -errno.
- */
-int status_read(struct gpuseg_status *status, const char *directory);
-
-/* Is the daemon that wrote the page still alive? */
-bool status_owner_lives(const struct gpuseg_status *status);
 
 #endif /* GPUSEG_WATCHDOG_HELD_H */
