@@ -21,10 +21,20 @@
  * One kernel per channel at a time. A kernel advances in real time while its channel is enabled. Contention between
  * contexts is not modelled, so response times are meaningless here.
  *
+ * Queued kernels (see rm_wire.h) do contend: on each GPU one channel group runs at a time, in turns of its time slice,
+ * and a switch takes SWITCH_NS. They run beside the others. A newcomer waits for the rest of the slice that runs.
+ *
  * usage: gpuseg-rm-standin SOCKET [COST_US [GPUS]]   (COST_US: delay of each disable or enable; GPUS: default 1)
  *
  * With GPUSEG_RM_LOG=FILE it writes a line for each channel that is made or disabled: client, handle, CLOCK_MONOTONIC
- * ns.
+ * ns; and for each compute channel group that ends: client, handle, disabled channels, time slice in us.
+ *
+ * GPUSEG_RM_FAULTS="WHAT:EFFECT[:ARGUMENT[:AFTER]];..." plants faults. WHAT: disable, enable, slice (set), get-slice,
+ * class (of a handle), gpu-id. The first AFTER calls are right. EFFECT:
+ *   refuse:STATUS  error:ERRNO (of the ioctl)  hang (no answer)  die (the driver ends)  slow:MS (effect and answer)
+ *   nothing (success without effect; get-slice returns what was asked)  kept (the same, and get-slice tells the truth)
+ *   late:MS (the effect, after the answer)  undone:MS (the effect ends by itself)  all (every channel or group of the
+ *   GPU)  most (all channels but the first)  twice  fixed:US (a slice of US, whatever was asked)
  *
  * GPU n has RM's number 0x600 + 0x100 n, that is PCI address 0000:06:00.0 + n buses.
  */
@@ -39,6 +49,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +58,12 @@
 #define FILES_MAX 256
 #define OBJECTS_MAX 16384
 #define WORK_STEPS 16
+#define JOBS_MAX 4096
+#define GPUS_MAX 8
+#define SWITCH_NS 100000u /* between channel groups */
+#define FAULTS_ENV "GPUSEG_RM_FAULTS"
+#define FAULTS_MAX 8
+#define DELAYED_MAX 256
 
 #define NV_OK 0x00u
 #define NV_ERR_INSUFFICIENT_PERMISSIONS 0x1bu
@@ -67,10 +84,11 @@ struct object {
 	uint32_t engine;
 	uint32_t gpu;
 	uint32_t disabled;
-	uint32_t scheduled; /* since it was disabled */
-	uint32_t server;    /* of the kernel: struct rm_wire_work */
-	uint64_t timeslice_us;
-	int file; /* of a client object */
+	uint32_t scheduled;	/* since it was disabled */
+	uint32_t server;	/* of the kernel: struct rm_wire_work */
+	uint64_t timeslice_us;	/* what was asked */
+	uint64_t programmed_us; /* what is kept to */
+	int file;		/* of a client object */
 	/* the kernel on a channel */
 	int reply_fd; /* -1 = none */
 	uint64_t duration_ns;
@@ -80,6 +98,48 @@ struct object {
 	uint32_t steps;
 };
 
+struct job { /* a queued kernel; the oldest first */
+	uint32_t client;
+	uint32_t channel;
+	uint64_t duration_ns;
+	uint64_t done_ns;
+	uint64_t counter;
+	uint64_t value;
+	pid_t pid;
+};
+
+struct engine { /* which channel group runs queued kernels */
+	uint32_t client;
+	uint32_t tsg;
+	uint64_t slice_ns; /* left */
+	uint64_t switch_ns;
+};
+
+enum effect { HONEST, REFUSE, FAIL, HANG, DIE, SLOW, NOTHING, KEPT, LATE, UNDONE, ALL, MOST, TWICE, FIXED };
+
+struct fault {
+	char what[16];
+	enum effect effect;
+	uint64_t argument;
+	uint64_t after;
+	uint64_t seen;
+};
+
+struct delayed { /* a control that takes effect later; with reply_fd it is answered then */
+	uint64_t due_ns;
+	int reply_fd;
+	int file;
+	enum effect effect;
+	struct rm_wire_request request;
+};
+
+static struct job jobs[JOBS_MAX];
+static int job_count;
+static struct engine engines[GPUS_MAX];
+static struct fault faults[FAULTS_MAX];
+static int fault_count;
+static struct delayed delayed[DELAYED_MAX];
+static int delayed_count;
 static FILE *log_file; /* NULL, or when channels were made and disabled */
 static struct object objects[OBJECTS_MAX];
 static int object_count;
@@ -198,11 +258,23 @@ static uint32_t allocate(int file, struct rm_wire_alloc *a, const uint8_t *param
 		if (params_size >= 16)
 			memcpy(&o->engine, params + 12, sizeof(o->engine));
 		o->timeslice_us = 1024;
+		o->programmed_us = o->timeslice_us;
 	}
 	return NV_OK;
 }
 
-static uint32_t switch_channels(uint32_t gpu, const struct gpuseg_rm_disable_channels *p)
+static void switch_channel(struct object *o, int disable)
+{
+	if (disable && o->disabled == 0 && log_file)
+		fprintf(log_file, "disabled %x %x %llu\n", o->client, o->handle, (unsigned long long)now_ns());
+	o->scheduled = 0;
+	if (disable)
+		o->disabled++;
+	else if (o->disabled > 0)
+		o->disabled--;
+}
+
+static uint32_t switch_channels(uint32_t gpu, const struct gpuseg_rm_disable_channels *p, enum effect effect)
 {
 	if (p->count > GPUSEG_RM_BATCH_MAX || p->runlist_preempt_event != 0)
 		return NV_ERR_INVALID_ARGUMENT;
@@ -212,28 +284,40 @@ static uint32_t switch_channels(uint32_t gpu, const struct gpuseg_rm_disable_cha
 		stats.enables++;
 	if (p->count > stats.largest_batch)
 		stats.largest_batch = p->count;
-	for (uint32_t i = 0; i < p->count; i++) {
+	for (int i = 0; effect == ALL && i < object_count; i++)
+		if (GPUSEG_RM_IS_CHANNEL(objects[i].class_id) && objects[i].gpu == gpu)
+			switch_channel(&objects[i], p->disable);
+	for (uint32_t i = effect == MOST ? 1 : 0; effect != ALL && i < p->count; i++) {
 		struct object *o = find(p->client[i], p->channel[i]);
 
 		if (!o || !GPUSEG_RM_IS_CHANNEL(o->class_id) || o->gpu != gpu)
 			return NV_ERR_INVALID_CHANNEL;
-		if (p->disable && o->disabled == 0 && log_file)
-			fprintf(log_file, "disabled %x %x %llu\n", o->client, o->handle, (unsigned long long)now_ns());
-		o->scheduled = 0;
-		if (p->disable)
-			o->disabled++;
-		else if (o->disabled > 0)
-			o->disabled--;
+		switch_channel(o, p->disable);
+		if (effect == TWICE)
+			switch_channel(o, p->disable);
 	}
 	if (cost_us)
 		usleep((useconds_t)cost_us);
 	return NV_OK;
 }
 
-static uint32_t control(int file, const struct gpuseg_rm_control *c, uint8_t *params)
+static void set_slice(struct object *o, uint64_t us, enum effect effect, uint64_t fixed_us)
+{
+	for (int i = 0; effect == ALL && i < object_count; i++)
+		if (objects[i].class_id == GPUSEG_RM_CLASS_TSG && objects[i].gpu == o->gpu)
+			objects[i].timeslice_us = objects[i].programmed_us = us;
+	if (effect != KEPT)
+		o->timeslice_us = us;
+	if (effect != KEPT && effect != NOTHING)
+		o->programmed_us = effect == FIXED ? fixed_us : us;
+}
+
+static uint32_t control(int file, const struct gpuseg_rm_control *c, uint8_t *params, enum effect effect,
+			uint64_t argument)
 {
 	struct object *client = find(c->client, c->client);
 	struct object *o;
+	uint64_t asked;
 
 	stats.controls++;
 	if (!client || client->file != file)
@@ -245,6 +329,8 @@ static uint32_t control(int file, const struct gpuseg_rm_control *c, uint8_t *pa
 		injected.count--;
 		return injected.rm_status;
 	}
+	if (effect == REFUSE)
+		return (uint32_t)argument;
 	switch (c->command) {
 	case GPUSEG_RM_GET_HANDLE_INFO: {
 		struct gpuseg_rm_handle_info info;
@@ -276,7 +362,7 @@ static uint32_t control(int file, const struct gpuseg_rm_control *c, uint8_t *pa
 		if (c->params_size != sizeof(p) || o->class_id != GPUSEG_RM_CLASS_SUBDEVICE)
 			return NV_ERR_INVALID_PARAM_STRUCT;
 		memcpy(&p, params, sizeof(p));
-		return switch_channels(o->gpu, &p);
+		return effect == NOTHING ? NV_OK : switch_channels(o->gpu, &p, effect);
 	}
 	case GPUSEG_RM_GPFIFO_SCHEDULE:
 		if (c->params_size != 3 || o->class_id != GPUSEG_RM_CLASS_TSG)
@@ -288,8 +374,9 @@ static uint32_t control(int file, const struct gpuseg_rm_control *c, uint8_t *pa
 	case GPUSEG_RM_GET_TIMESLICE:
 		if (c->params_size != 8 || o->class_id != GPUSEG_RM_CLASS_TSG)
 			return NV_ERR_INVALID_PARAM_STRUCT;
+		memcpy(&asked, params, sizeof(asked));
 		if (c->command == GPUSEG_RM_SET_TIMESLICE)
-			memcpy(&o->timeslice_us, params, 8);
+			set_slice(o, asked, effect, argument);
 		else
 			memcpy(params, &o->timeslice_us, 8);
 		return NV_OK;
@@ -303,6 +390,144 @@ static uint32_t control(int file, const struct gpuseg_rm_control *c, uint8_t *pa
 	default:
 		stats.foreign_commands++;
 		return NV_ERR_NOT_SUPPORTED;
+	}
+}
+
+/* ---- planted faults ---- */
+
+static void plant_faults(void)
+{
+	static const char *const names[] = {"honest", "refuse", "error",  "hang", "die",  "slow",  "nothing",
+					    "kept",   "late",	"undone", "all",  "most", "twice", "fixed"};
+	char text[512];
+	char *save = NULL;
+
+	if (!getenv(FAULTS_ENV))
+		return;
+	snprintf(text, sizeof(text), "%s", getenv(FAULTS_ENV));
+	for (char *one = strtok_r(text, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
+		struct fault *f = &faults[fault_count];
+		char effect[16], argument[32] = "0", after[32] = "0";
+		const int words = sscanf(one, "%15[^:]:%15[^:]:%31[^:]:%31s", f->what, effect, argument, after);
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (strcmp(effect, names[i]) == 0)
+				f->effect = (enum effect)i;
+		f->argument = strtoull(argument, NULL, 0);
+		f->after = strtoull(after, NULL, 0);
+		if (words < 2 || f->effect == HONEST || ++fault_count == FAULTS_MAX) {
+			fprintf(stderr, "gpuseg-rm-standin: %s: \"%s\" is no fault\n", FAULTS_ENV, one);
+			exit(2);
+		}
+	}
+}
+
+static const char *name_of(const struct gpuseg_rm_control *c, const uint8_t *params)
+{
+	struct gpuseg_rm_handle_info info;
+
+	switch (c->command) {
+	case GPUSEG_RM_FIFO_DISABLE_CHANNELS:
+		return params[0] ? "disable" : "enable";
+	case GPUSEG_RM_SET_TIMESLICE:
+		return "slice";
+	case GPUSEG_RM_GET_TIMESLICE:
+		return "get-slice";
+	case GPUSEG_RM_GPU_GET_ID:
+		return "gpu-id";
+	case GPUSEG_RM_GET_HANDLE_INFO:
+		memcpy(&info, params, sizeof(info));
+		return info.index == 2 ? "class" : "parent";
+	default:
+		return "";
+	}
+}
+
+static const struct fault *fault_of(const struct gpuseg_rm_control *c, const uint8_t *params)
+{
+	const char *name = name_of(c, params);
+
+	for (int i = 0; i < fault_count; i++)
+		if (strcmp(faults[i].what, name) == 0 && faults[i].seen++ >= faults[i].after)
+			return &faults[i];
+	return NULL;
+}
+
+static void perform(int file, int reply_fd, struct rm_wire_request *request, enum effect effect, uint64_t argument)
+{
+	struct gpuseg_rm_control c;
+
+	memcpy(&c, request->block, sizeof(c));
+	c.status = control(file, &c, request->params, effect, argument);
+	memcpy(request->block, &c, sizeof(c));
+	if (reply_fd >= 0) {
+		answer(reply_fd, request, 0);
+		close(reply_fd);
+	}
+}
+
+static void delay(uint64_t ms, int file, int reply_fd, const struct rm_wire_request *request)
+{
+	if (delayed_count == DELAYED_MAX)
+		abort();
+	delayed[delayed_count++] = (struct delayed){
+		.due_ns = now_ns() + ms * 1000000u, .reply_fd = reply_fd, .file = file, .request = *request};
+}
+
+static void perform_delayed(void)
+{
+	for (int i = 0; i < delayed_count;) {
+		struct delayed d = delayed[i];
+
+		if (d.due_ns > now_ns()) {
+			i++;
+			continue;
+		}
+		delayed[i] = delayed[--delayed_count];
+		perform(d.file, d.reply_fd, &d.request, HONEST, 0);
+	}
+}
+
+static void serve_control(int file, int reply_fd, struct rm_wire_request *request)
+{
+	struct rm_wire_request later = *request;
+	struct gpuseg_rm_control c;
+	const struct fault *fault;
+	struct object *o;
+	uint64_t own_us;
+
+	memcpy(&c, request->block, sizeof(c));
+	fault = fault_of(&c, request->params);
+	switch (fault ? fault->effect : HONEST) {
+	case FAIL:
+		answer(reply_fd, request, (int)fault->argument);
+		close(reply_fd);
+		return;
+	case HANG: /* the caller waits as long as this program lives */
+		return;
+	case DIE:
+		stopping = 1;
+		close(reply_fd);
+		return;
+	case SLOW:
+		delay(fault->argument, file, reply_fd, request);
+		return;
+	case LATE:
+		perform(file, reply_fd, request, NOTHING, 0);
+		delay(fault->argument, file, -1, &later);
+		return;
+	case UNDONE:
+		o = find(c.client, c.object);
+		own_us = o ? o->programmed_us : 0;
+		perform(file, reply_fd, request, HONEST, 0);
+		if (c.command == GPUSEG_RM_SET_TIMESLICE)
+			memcpy(later.params, &own_us, sizeof(own_us));
+		else
+			later.params[0] = !later.params[0];
+		delay(fault->argument, file, -1, &later);
+		return;
+	default:
+		perform(file, reply_fd, request, fault ? fault->effect : HONEST, fault ? fault->argument : 0);
 	}
 }
 
@@ -333,21 +558,25 @@ static void serve(int file, int reply_fd, struct rm_wire_request *request)
 		memcpy(request->block, &f, sizeof(f));
 		break;
 	}
-	case GPUSEG_RM_ESC_CONTROL: {
-		struct gpuseg_rm_control c;
-
-		memcpy(&c, request->block, sizeof(c));
-		c.status = control(file, &c, request->params);
-		memcpy(request->block, &c, sizeof(c));
-		break;
-	}
+	case GPUSEG_RM_ESC_CONTROL:
+		serve_control(file, reply_fd, request);
+		return;
 	case RM_WIRE_ESC_WORK: {
 		struct rm_wire_work w;
 		struct object *o;
 
 		memcpy(&w, request->block, sizeof(w));
 		o = find(w.client, w.channel);
-		if (!o || o->file != file || !GPUSEG_RM_IS_CHANNEL(o->class_id) || o->reply_fd >= 0) {
+		if (o && o->file == file && GPUSEG_RM_IS_CHANNEL(o->class_id) && w.pid && job_count < JOBS_MAX) {
+			jobs[job_count++] = (struct job){.client = w.client,
+							 .channel = w.channel,
+							 .duration_ns = w.duration_ns,
+							 .counter = w.counter,
+							 .value = w.value,
+							 .pid = w.pid};
+			break;
+		}
+		if (!o || o->file != file || !GPUSEG_RM_IS_CHANNEL(o->class_id) || o->reply_fd >= 0 || w.pid) {
 			w.status = NV_ERR_INVALID_CHANNEL;
 			memcpy(request->block, &w, sizeof(w));
 			break;
@@ -416,10 +645,36 @@ static int receive(int file)
 	return 1;
 }
 
+static void log_end(int file)
+{
+	for (int t = 0; log_file && t < object_count; t++) {
+		const struct object *tsg = &objects[t];
+		unsigned disabled = 0;
+
+		if (tsg->file != file || tsg->class_id != GPUSEG_RM_CLASS_TSG || tsg->engine != GPUSEG_RM_ENGINE_GR0)
+			continue;
+		for (int i = 0; i < object_count; i++)
+			disabled += objects[i].client == tsg->client && objects[i].parent == tsg->handle &&
+				    off(&objects[i]);
+		fprintf(log_file, "ended %x %x %u %llu\n", tsg->client, tsg->handle, disabled,
+			(unsigned long long)tsg->programmed_us);
+	}
+}
+
 static void end_file(int file)
 {
+	int left = 0;
+
+	log_end(file);
 	close(files[file]);
 	files[file] = -1;
+	for (int i = 0; i < job_count; i++) {
+		const struct object *client = find(jobs[i].client, jobs[i].client);
+
+		if (client && client->file != file)
+			jobs[left++] = jobs[i];
+	}
+	job_count = left;
 	for (int i = 0; i < object_count;) {
 		if (objects[i].file == file)
 			drop(i);
@@ -441,8 +696,100 @@ static int runs(const struct object *o)
 	return o->reply_fd >= 0 && !off(o) && !is_off(o->server);
 }
 
+/* ---- queued kernels ---- */
+
+/* Its oldest kernel that may run; -1 = none. */
+static int job_of(uint32_t client, uint32_t tsg)
+{
+	uint32_t looked_at = 0; /* kernels of one channel follow each other */
+
+	for (int i = 0; i < job_count; i++) {
+		const struct object *o;
+
+		if (jobs[i].client != client || jobs[i].channel == looked_at)
+			continue;
+		o = find(client, jobs[i].channel);
+		looked_at = jobs[i].channel;
+		if (o && o->parent == tsg && !off(o))
+			return i;
+	}
+	return -1;
+}
+
+/* The channel group of this GPU that follows the current one among those with a kernel that may run; NULL = none. */
+static const struct object *next_group(uint32_t gpu, const struct engine *current)
+{
+	const struct object *first = NULL, *next = NULL;
+
+	for (int i = 0; i < object_count; i++) {
+		const struct object *o = &objects[i];
+		const uint64_t key = (uint64_t)o->client << 32 | o->handle;
+
+		if (o->class_id != GPUSEG_RM_CLASS_TSG || o->gpu != gpu || o->engine != GPUSEG_RM_ENGINE_GR0 ||
+		    job_of(o->client, o->handle) < 0)
+			continue;
+		if (!first || key < ((uint64_t)first->client << 32 | first->handle))
+			first = o;
+		if (key > ((uint64_t)current->client << 32 | current->tsg) &&
+		    (!next || key < ((uint64_t)next->client << 32 | next->handle)))
+			next = o;
+	}
+	return next ? next : first;
+}
+
+static void complete(int index)
+{
+	struct job *job = &jobs[index];
+	struct iovec from = {&job->value, sizeof(job->value)};
+	struct iovec to = {(void *)(uintptr_t)job->counter, sizeof(job->value)};
+
+	/* the process may have ended; its kernels go when its file does */
+	if (process_vm_writev(job->pid, &from, 1, &to, 1, 0) < 0 && errno != ESRCH)
+		perror("gpuseg-rm-standin: the counter of a queued kernel");
+	memmove(job, job + 1, (size_t)(--job_count - index) * sizeof(*job));
+}
+
+static void advance_queued(uint32_t gpu, uint64_t elapsed_ns)
+{
+	struct engine *e = &engines[gpu];
+
+	while (elapsed_ns > 0) {
+		const int index = e->slice_ns ? job_of(e->client, e->tsg) : -1;
+		uint64_t step_ns;
+
+		if (index < 0) {
+			const struct object *next = next_group(gpu, e);
+
+			if (!next)
+				return;
+			if (next->client != e->client || next->handle != e->tsg)
+				e->switch_ns = SWITCH_NS;
+			e->client = next->client;
+			e->tsg = next->handle;
+			e->slice_ns = 1000 * (next->programmed_us ? next->programmed_us : 1);
+			continue;
+		}
+		if (e->switch_ns) {
+			step_ns = e->switch_ns < elapsed_ns ? e->switch_ns : elapsed_ns;
+			e->switch_ns -= step_ns;
+			elapsed_ns -= step_ns;
+			continue;
+		}
+		step_ns = jobs[index].duration_ns - jobs[index].done_ns;
+		step_ns = step_ns < e->slice_ns ? step_ns : e->slice_ns;
+		step_ns = step_ns < elapsed_ns ? step_ns : elapsed_ns;
+		e->slice_ns -= step_ns;
+		elapsed_ns -= step_ns;
+		jobs[index].done_ns += step_ns;
+		if (jobs[index].done_ns == jobs[index].duration_ns)
+			complete(index);
+	}
+}
+
 static void advance(uint64_t elapsed_ns)
 {
+	for (uint32_t gpu = 0; gpu < gpus && job_count; gpu++)
+		advance_queued(gpu, elapsed_ns);
 	for (int i = 0; i < object_count; i++) {
 		struct object *o = &objects[i];
 		uint32_t due;
@@ -495,6 +842,11 @@ int main(int argc, char **argv)
 	}
 	cost_us = argc > 2 ? atol(argv[2]) : 0;
 	gpus = argc > 3 ? (uint32_t)atol(argv[3]) : 1;
+	if (gpus > GPUS_MAX) {
+		fprintf(stderr, "gpuseg-rm-standin: %u GPUs; use 1..%d\n", gpus, GPUS_MAX);
+		return 2;
+	}
+	plant_faults();
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	for (int i = 0; i < FILES_MAX; i++)
@@ -514,7 +866,7 @@ int main(int argc, char **argv)
 		struct pollfd polls[FILES_MAX + 1] = {{.fd = listener, .events = POLLIN}};
 		int index[FILES_MAX + 1];
 		nfds_t count = 1;
-		int busy = 0;
+		int busy = job_count + delayed_count;
 		uint64_t now;
 
 		for (int i = 0; i < FILES_MAX; i++) {
@@ -532,6 +884,7 @@ int main(int argc, char **argv)
 		now = now_ns();
 		advance(now - last);
 		last = now;
+		perform_delayed();
 		if (polls[0].revents & POLLIN) {
 			int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 

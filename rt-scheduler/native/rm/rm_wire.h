@@ -19,7 +19,7 @@
 #define RM_WIRE_PARAMS 1024
 
 /* Escapes of the stand-in only; the real driver does not have these numbers. */
-#define RM_WIRE_ESC_WORK 0xf0	/* struct rm_wire_work: a kernel on a channel; returns when it has run */
+#define RM_WIRE_ESC_WORK 0xf0	/* struct rm_wire_work: a kernel on a channel; returns when it has run, or if queued */
 #define RM_WIRE_ESC_INJECT 0xf1 /* struct rm_wire_inject: fault for the tests */
 #define RM_WIRE_ESC_STATS 0xf2	/* struct rm_wire_stats */
 
@@ -68,8 +68,16 @@ struct rm_wire_work {
 	uint64_t result; /* rm_work_result(seed) if every part of the kernel ran exactly once */
 	uint32_t status;
 	uint32_t server; /* 0, or the client of the MPS server without which it does not run */
+	/*
+	 * A queued kernel: the call returns at once, and the kernel stores `value` at `counter` of process `pid` when
+	 * it has run, as a kernel does in pinned memory. 0 = not queued.
+	 */
+	int32_t pid;
+	uint32_t pad;
+	uint64_t counter;
+	uint64_t value;
 };
-_Static_assert(sizeof(struct rm_wire_work) == 40, "work block");
+_Static_assert(sizeof(struct rm_wire_work) == RM_WIRE_BLOCK, "work block");
 
 struct rm_wire_inject {
 	uint32_t command; /* the next `count` controls of this command return `rm_status` and do nothing */
