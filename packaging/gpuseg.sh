@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The command line of the Debian package gpuseg-tools.
-if [ "${1:-}" = exec ]; then
+case "${1:-}" in
+exec | latency | selftest)
+	program="gpuseg-$1"
 	shift
-	exec /usr/libexec/gpuseg/gpuseg-exec "$@" # starts at once, without a Java runtime
-fi
-if [ "${1:-}" = latency ]; then
-	shift
-	exec /usr/libexec/gpuseg/gpuseg-latency "$@"
-fi
+	exec "/usr/libexec/gpuseg/$program" "$@" # starts at once, without a Java runtime
+	;;
+esac
 if [ "${1:-}" = fleet ]; then
 	if [ "${2:-}" != agent ]; then
 		echo "gpuseg fleet: use gpuseg fleet agent, the agent of a Kubernetes node" >&2

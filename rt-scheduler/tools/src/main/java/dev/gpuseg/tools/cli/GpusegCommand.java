@@ -31,6 +31,7 @@ import picocli.CommandLine.Spec;
         PolicyCommand.class,
         ReleaseCommand.class,
         DoctorCommand.class,
+        SelftestCommand.class,
         ConfigCommand.class,
         DemoCommand.class,
         LatencyCommand.class,
@@ -55,7 +56,7 @@ final class GpusegCommand implements Runnable {
                 .with("The running daemon", "live", "policy", "cgroups", "stop", "release", "config")
                 .with("Recordings", "trace", "replay")
                 .with("Analysis", "simulate", "generate", "sweep", "verify")
-                .with("Measuring and testing a machine", "latency", "calibrate", "bench", "faults")
+                .with("Measuring and testing a machine", "selftest", "latency", "calibrate", "bench", "faults")
                 .ofCommands(spec);
             return spec;
         }
