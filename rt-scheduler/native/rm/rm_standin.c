@@ -839,6 +839,7 @@ int main(int argc, char **argv)
 			perror(getenv(LOG_ENV));
 			return 1;
 		}
+		setvbuf(log_file, NULL, _IOLBF, 0);
 	}
 	cost_us = argc > 2 ? atol(argv[2]) : 0;
 	gpus = argc > 3 ? (uint32_t)atol(argv[3]) : 1;

@@ -13,8 +13,8 @@
 
 #include "common/base.h"
 
-#define KERNEL_NS (NS_PER_MS / 2)  /* a short kernel */
-#define AHEAD_NS (250 * NS_PER_MS) /* so much work is queued: a late child does not leave the GPU idle */
+#define KERNEL_NS NS_PER_MS	   /* a short kernel */
+#define AHEAD_NS (500 * NS_PER_MS) /* so much work is queued: a late child does not leave the GPU idle */
 #define AHEAD_MIN 4		   /* kernels */
 #define BEGIN_LIMIT_NS (2 * NS_PER_S)
 #define ITERATIONS_FIRST 20000u

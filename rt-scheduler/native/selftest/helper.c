@@ -23,6 +23,8 @@
 #define HOLDER_SLICE_US 3000
 #define BEAT_NS (5 * NS_PER_MS)
 
+volatile int stopping;
+
 static pid_t helper;
 static int channel = -1;
 

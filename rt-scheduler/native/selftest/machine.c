@@ -106,7 +106,8 @@ int machine_read(struct machine *m, char *why, size_t size)
 	if (m->standin && getenv(STANDIN_PROC_ENV))
 		proc = getenv(STANDIN_PROC_ENV);
 	uname(&name);
-	snprintf(m->kernel, sizeof(m->kernel), "%.63s", name.release);
+	/* who builds a kernel may put any name behind its version */
+	snprintf(m->kernel, sizeof(m->kernel), "%.*s", (int)strspn(name.release, "0123456789."), name.release);
 	snprintf(m->hardware, sizeof(m->hardware), "%.15s", name.machine);
 	m->cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	m->memory_gib = (int)(((int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) + (INT64_C(1) << 29)) >> 30);

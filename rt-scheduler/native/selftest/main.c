@@ -21,8 +21,6 @@
 
 enum { EXIT_NOT_HERE = 3 };
 
-volatile int stopping;
-
 static void on_signal(int signal)
 {
 	stopping = signal;

@@ -31,7 +31,7 @@ static const struct {
 	[ROW_OBSERVER] = {"observer", "observer is possible"},
 };
 
-static const char *const verdicts[] = {"works", "does not", "not supported", "skipped"};
+static const char *const verdicts[] = {"undecided", "works", "does not", "not supported", "skipped"};
 
 static const char *const series_names[SERIES] = {
 	[SERIES_DISABLE] = "disable_us",

@@ -91,7 +91,7 @@ bool is_child_of(pid_t pid, pid_t parent);
 
 /* ---- report ---- */
 
-enum verdict { WORKS, DOES_NOT, NOT_SUPPORTED, SKIPPED };
+enum verdict { UNDECIDED, WORKS, DOES_NOT, NOT_SUPPORTED, SKIPPED }; /* at the end none is undecided */
 
 enum row_id {
 	ROW_DRIVER,
@@ -145,7 +145,7 @@ struct machine {
 	char flavour[16];  /* open, closed */
 	char model[64];	   /* of the first GPU */
 	char gsp[64];	   /* version, "N/A" or "" */
-	char kernel[64];   /* release */
+	char kernel[64];   /* version, without what its builder added */
 	char hardware[16]; /* architecture */
 	char board[64];	   /* of a device tree, or "" */
 	long cpus;
