@@ -33,7 +33,12 @@ final class GpuIndex {
      * nodes are missing. CUDA does not count those, so this class does not either.
      */
     static GpuIndex ofThisMachine() {
-        return read(Path.of(System.getProperty(GPUS_PROPERTY, GPUS)), Path.of("/dev"));
+        return read(directory(), Path.of("/dev"));
+    }
+
+    /** Where the driver lists its GPUs, or what stands for it in a test. */
+    static Path directory() {
+        return Path.of(System.getProperty(GPUS_PROPERTY, GPUS));
     }
 
     static GpuIndex read(final Path gpus, final Path devices) {

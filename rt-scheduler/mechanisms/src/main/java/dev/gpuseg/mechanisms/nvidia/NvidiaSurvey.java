@@ -9,19 +9,24 @@ import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** Says whether this mechanism works on this machine. {@link #verdict} touches no process but this one. */
 public final class NvidiaSurvey {
     /** One thing that was examined: whether the mechanism can work with it, and what was found or is to do. */
-    private record Finding(boolean good, String text) {
+    record Finding(boolean good, String text) {
     }
 
     private static final Path VERSION = Path.of("/proc/driver/nvidia/version");
     private static final Path YAMA = Path.of("/proc/sys/kernel/yama/ptrace_scope");
     private static final String TESTED = "580.159.04";
+    private static final String FIRMWARE = "GPU Firmware:";
+    private static final String NO_FIRMWARE = "N/A";
 
     private NvidiaSurvey() {
     }
@@ -39,7 +44,7 @@ public final class NvidiaSurvey {
                 + " cannot be opened (errno " + -fd + "); load NVIDIA's driver or run as a user who may open it");
         }
         SystemCalls.closeOnce(fd);
-        for (final Finding f : List.of(descriptors(), privilege())) {
+        for (final Finding f : List.of(descriptors(), privilege(), firmware(GpuIndex.directory()))) {
             if (!f.good()) {
                 return new MechanismVerdict(false, Capabilities.INTERRUPT, f.text());
             }
@@ -111,6 +116,32 @@ public final class NvidiaSurvey {
         }
         return new Finding(false, "no CAP_SYS_PTRACE and kernel.yama.ptrace_scope is " + scope
             + ": no other process can be scheduled; run the daemon as root or give it the capability");
+    }
+
+    /**
+     * The driver passes channels to disable on to the firmware of the GPU's system processor (GSP). A GPU without it
+     * has nobody who would do it.
+     */
+    static Finding firmware(final Path gpus) {
+        final List<String> without = new ArrayList<>();
+        int listed = 0;
+        try (Stream<Path> list = Files.isDirectory(gpus) ? Files.list(gpus).sorted() : Stream.empty()) {
+            for (final Path gpu : (Iterable<Path>) list::iterator) {
+                listed++;
+                if (read(gpu.resolve("information")).lines().anyMatch(line -> line.startsWith(FIRMWARE)
+                    && line.substring(FIRMWARE.length()).strip().equals(NO_FIRMWARE))) {
+                    without.add(String.valueOf(gpu.getFileName()));
+                }
+            }
+        } catch (final IOException e) {
+            return new Finding(true, "GSP firmware unknown: " + gpus + " cannot be read");
+        }
+        return without.isEmpty() || without.size() < listed
+            ? new Finding(true, listed == 0 ? "GSP firmware unknown" : "GSP firmware on " + (listed - without.size())
+                + " of " + listed + " GPUs")
+            : new Finding(false, "no GSP firmware on " + String.join(", ", without) + " (" + FIRMWARE + " "
+                + NO_FIRMWARE + "): the driver disables no channels; NVreg_EnableGpuFirmware=1 turns it on where the "
+                + "GPU has it, else use mechanism launch. `gpuseg selftest` proves what holds");
     }
 
     private static String read(final Path path) {
