@@ -3,8 +3,8 @@
  * selftest.h - the parts of gpuseg-selftest:
  *
  *   parent (main.c, checks.c)  starts the others, watches, judges. Makes no call of the driver, so none can stop it
- *     ├─ child a, b (child.c)  CUDA contexts with endless short kernels; the GPU counts finished ones in shared memory
- *     └─ helper (helper.c)     makes all calls of the driver, on the children alone. When the parent has ended or says
+ *   child a, b (child.c)       CUDA contexts with endless short kernels; the GPU counts finished ones in shared memory
+ *   helper (helper.c)          makes all calls of the driver, on the children alone. When the parent has ended or says
  *                              so, it enables what it disabled and restores time slices. One that hangs is replaced
  */
 #ifndef GPUSEG_SELFTEST_H
