@@ -97,7 +97,8 @@ public final class NvidiaSurvey {
         }
         final String line = version.lines().findFirst().orElse("").replaceAll("\\s+", " ").strip();
         final String flavour = line.contains("Open Kernel Module") ? "open module" : "closed module, not tested";
-        return line + " (" + flavour + (line.contains(TESTED) ? ", tested)" : ", tested with " + TESTED + ")");
+        return line + " (" + flavour + (line.contains(TESTED) ? ", tested)" : ", tested with " + TESTED + ")")
+            + DriverBranches.remark(line);
     }
 
     private static Finding descriptors() {
