@@ -90,6 +90,8 @@ static bool check_channels(void)
 
 	for (int i = 0; i < CHILDREN; i++) {
 		if (!attach(i, &answer, &rc)) {
+			if (!all_live()) /* then that is the reason */
+				return false;
 			if (rc == 0 && (answer.status == -EPERM || answer.status == -EACCES))
 				row_set(ROW_CHANNELS, DOES_NOT, "",
 					"its descriptors cannot be duplicated: %s; root or CAP_SYS_PTRACE may",
@@ -281,9 +283,9 @@ static void check_killed(void)
 	}
 	snprintf(value, sizeof(value), "ended in %.1f ms", (double)took_ns / NS_PER_MS);
 	if (!progresses(b, PROGRESS)) {
-		if (lives(b))
-			row_set(ROW_KILLED, DOES_NOT, value, "the other child stands still since then");
-		give_up("child b stands still");
+		row_set(ROW_KILLED, DOES_NOT, value, "the other child %s",
+			lives(b) ? "stands still since then" : "ended, too");
+		give_up("child b does not run on");
 		return;
 	}
 	from_ns = now_ns();

@@ -140,6 +140,7 @@ static const struct plant programs[] = {
 	{NULL, "launch:fail:700", AS_EVER, 3, "nothing", "children", "does not"},
 	{NULL, "launch:exit:0:b", AS_EVER, 3, "nothing", "children", "does not"},
 	{NULL, "launch:exit:2000:a", AS_EVER, 1, "nothing", "children", "does not"},
+	{NULL, "launch:exit:1000:b", AS_EVER, 1, "nothing", "children", "does not"},
 	{NULL, "launch:exit:2500:b", AS_EVER, 1, "nothing", "children", "does not"},
 	{NULL, "launch:stuck:0", AS_EVER, 3, "nothing", "children", "does not"},
 	{NULL, "launch:none:0:b", AS_EVER, 3, "nothing", "children", "does not"},
@@ -613,7 +614,7 @@ TEST(should_take_only_its_own_children_for_its_own)
 _Static_assert(ARRAY_LENGTH(disables) + ARRAY_LENGTH(late_disables) + ARRAY_LENGTH(wide) + ARRAY_LENGTH(enables) +
 			       ARRAY_LENGTH(slices) + ARRAY_LENGTH(queries) + ARRAY_LENGTH(programs) >=
 		       50,
-	       "50 planted faults");
+	       "75 planted faults");
 
 static const struct check_case cases[] = {
 	CASE(should_say_that_a_right_driver_preempts),
