@@ -613,7 +613,7 @@ TEST(should_take_only_its_own_children_for_its_own)
 /* The numbers of the table: fewer would say less. */
 _Static_assert(ARRAY_LENGTH(disables) + ARRAY_LENGTH(late_disables) + ARRAY_LENGTH(wide) + ARRAY_LENGTH(enables) +
 			       ARRAY_LENGTH(slices) + ARRAY_LENGTH(queries) + ARRAY_LENGTH(programs) >=
-		       50,
+		       75,
 	       "75 planted faults");
 
 static const struct check_case cases[] = {
