@@ -28,6 +28,9 @@ final class ForeignTime {
 
     /** The same for a cell of a table. */
     static long ns(final String text, final int unit) {
+        if (!isNumber(text) && text.matches("[0-9]+(\\.[0-9]*)?")) {
+            throw new IllegalArgumentException("is '" + text + "'; write a decimal number, 0 or more, like 1500");
+        }
         return isNumber(text) ? scaled("'" + text + "'", new BigDecimal(text), unit) : Durations.parse(text);
     }
 
@@ -38,7 +41,8 @@ final class ForeignTime {
                 return new BigDecimal(value.text());
             }
         }
-        throw value.refuse("is " + value.show() + "; write a decimal number, 0 or more");
+        throw value.refuse("is " + value.show() + (value.text() != null && value.text().matches("[0-9.]{19,}")
+            ? ", a number of more than 18 digits; round it" : "; write a decimal number, 0 or more, like 1500"));
     }
 
     private static boolean isNumber(final String text) {

@@ -409,7 +409,7 @@ public final class Node {
     }
 
     /**
-     * A truth value.
+     * A truth value; also by YAML's other words for it, such as {@code yes}.
      *
      * @return true or false
      * @throws InvalidFileException if it is none
@@ -418,7 +418,11 @@ public final class Node {
         if (kind != Kind.BOOLEAN) {
             throw refuse("is " + show() + "; write true or false");
         }
-        return text.equalsIgnoreCase("true");
+        return truth();
+    }
+
+    private boolean truth() {
+        return YamlWords.among(text, List.of("on")).equals("on");
     }
 
     /**
@@ -428,11 +432,17 @@ public final class Node {
      * @throws InvalidFileException if it is none
      */
     public String word() throws InvalidFileException {
-        if (kind != Kind.TEXT && kind != Kind.INTEGER && kind != Kind.DECIMAL) {
-            throw refuse("is " + show() + "; write a word");
-        }
-        if (text.isBlank() || text.length() > MAX_WORD || text.chars().anyMatch(Character::isISOControl)) {
+        final String word = spelled();
+        if (word.isBlank() || word.length() > MAX_WORD || word.chars().anyMatch(Character::isISOControl)) {
             throw refuse("is " + show() + "; write 1.." + MAX_WORD + " printable characters");
+        }
+        return word;
+    }
+
+    private String spelled() throws InvalidFileException {
+        if (kind != Kind.TEXT && kind != Kind.INTEGER && kind != Kind.DECIMAL) {
+            throw refuse("is " + (kind == Kind.BOOLEAN ? "the truth value " : "") + show() + "; write a word"
+                + (kind == Kind.BOOLEAN ? ", or put this one in quotes" : ""));
         }
         return text;
     }
@@ -444,7 +454,7 @@ public final class Node {
      * @throws InvalidFileException if no task can have that name
      */
     public String taskName() throws InvalidFileException {
-        final String name = word();
+        final String name = spelled();
         final String refusal = TaskName.refusal(name);
         if (refusal != null) {
             throw refuse(refusal);
@@ -487,7 +497,7 @@ public final class Node {
             }
             case TEXT -> JsonNodeFactory.instance.textNode(text);
             case INTEGER, DECIMAL -> number();
-            case BOOLEAN -> JsonNodeFactory.instance.booleanNode(text.equalsIgnoreCase("true"));
+            case BOOLEAN -> JsonNodeFactory.instance.booleanNode(truth());
             default -> JsonNodeFactory.instance.nullNode();
         };
     }

@@ -34,6 +34,13 @@ public final class NodeReader {
     private static final Pattern BEGAN = Pattern.compile("^(while [^\\n]*)\\n in '[^']*', line (\\d+), column (\\d+)"
         + ":\\n"
         + "(?s:.*?)\\n(\\S[^\\n]*)\\n in '[^']*', line (\\d+), column");
+    /** What is wrong where nothing that began is named. */
+    private static final Pattern FOUND = Pattern.compile("^while [^\\n]*\\n(\\S[^\\n]*)\\n in '[^']*', line (\\d+), "
+        + "column (\\d+)");
+    /** What a parser says of its own switches and classes. */
+    private static final Pattern INNER = Pattern.compile(": enable `[^`]*` to allow|, from `[^`]*`"
+        + "|, got this instead: <.*");
+    private static final Pattern COMMENT = Pattern.compile(": maybe a \\(non-standard\\) comment\\?.*");
 
     private final String what;
     private final long maxBytes;
@@ -82,10 +89,13 @@ public final class NodeReader {
      *
      * @param path a file in UTF-8
      * @return its content
-     * @throws InvalidFileException if it is missing, a directory, too large or no text
+     * @throws InvalidFileException if it has no name, is missing, a directory, too large or no text
      * @throws IOException          if it cannot be read
      */
     public String load(final Path path) throws IOException {
+        if (path.toString().isEmpty()) {
+            throw new InvalidFileException("''", 0, "is the name of no file; name a file");
+        }
         if (Files.isDirectory(path)) {
             throw new InvalidFileException(path.toString(), 0, "is a directory; name a file");
         }
@@ -201,6 +211,14 @@ public final class NodeReader {
                     Integer.parseInt(began.group(3)), "not readable as " + language + ": " + began.group(1) + ": "
                     + began.group(4) + " (seen at line " + (firstLine - 1 + Integer.parseInt(began.group(5))) + ")");
             }
+            final Matcher found = FOUND.matcher(String.valueOf(e.getOriginalMessage()));
+            if (found.find()) {
+                final String character = found.group(1).replaceFirst("\\.( \\(.*)?$", "");
+                throw new InvalidFileException(file, firstLine - 1 + Integer.parseInt(found.group(2)),
+                    Integer.parseInt(found.group(3)), "not readable as " + language + ": "
+                    + (character.contains("(TAB)") ? "a tab stands there; write spaces"
+                    : character + "; put the text in quotes"));
+            }
             throw new InvalidFileException(file, at == null ? firstLine : line(at, firstLine), at == null ? 0
                 : at.getColumnNr(), "not readable as " + language + ": " + firstLineOf(e.getOriginalMessage()));
         } catch (final IOException | RuntimeException e) {
@@ -231,6 +249,10 @@ public final class NodeReader {
         if (depth > MAX_DEPTH) {
             throw new InvalidFileException(file, line, column, "nested deeper than " + MAX_DEPTH
                 + " levels; this is no " + what);
+        }
+        if (parser instanceof YAMLParser tagged && tagged.getTypeId() != null) {
+            throw new InvalidFileException(file, line, column, "'!"
+                + tagged.getTypeId().replaceFirst("^tag:[^:]*:", "!") + "' is a tag; write the value without it");
         }
         return switch (token) {
             case START_OBJECT -> {
@@ -301,6 +323,7 @@ public final class NodeReader {
 
     private static String firstLineOf(final String message) {
         final int end = message.indexOf('\n');
-        return end < 0 ? message : message.substring(0, end);
+        return COMMENT.matcher(INNER.matcher(end < 0 ? message : message.substring(0, end)).replaceAll(""))
+            .replaceAll("; JSON has no comments: remove it, or write YAML");
     }
 }

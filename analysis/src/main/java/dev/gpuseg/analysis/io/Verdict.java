@@ -111,7 +111,7 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
             if (!task.schedulable()) {
                 names.add('"' + task.name() + '"');
                 if (first.isEmpty()) {
-                    first = "task \"" + task.name() + "\" can miss its deadline" + (task.passed() == null
+                    first = "task \"" + task.name() + "\" may miss its deadline" + (task.passed() == null
                         || set.tasks().get(i).missLimit() != null
                         ? "" : ": its bound is at least " + apart(task.passed().totalNs(), task.deadlineNs(),
                         "deadline")) + missed(task, measured);
@@ -121,13 +121,13 @@ public record Verdict(Kind kind, String sentence, boolean contradicted, boolean 
         if (names.isEmpty()) {
             for (final ChainResult chain : result.chains()) {
                 if (!chain.schedulable()) {
-                    return "chain \"" + chain.name() + "\" can exceed its limit";
+                    return "chain \"" + chain.name() + "\" may exceed its limit";
                 }
             }
-            return "a limit can be exceeded";
+            return "a limit may be exceeded";
         }
         names.remove(0);
-        return first + (names.isEmpty() ? "" : "; so can " + String.join(", ", names.subList(0, Math.min(NAMED,
+        return first + (names.isEmpty() ? "" : "; so may " + String.join(", ", names.subList(0, Math.min(NAMED,
             names.size()))) + (names.size() > NAMED ? " and " + (names.size() - NAMED) + " more" : ""));
     }
 

@@ -53,6 +53,21 @@ class ImportersTest {
                 () -> new GcapsArtifactImporter().readLine(line, "golden", 3)).getMessage();
             assertTrue(message.startsWith("golden:3: "), message);
         }
+        final String record = "{\"ncpu\":1,\"tasks\":[{\"cpu\":0,\"prio\":1,\"T\":9,\"C\":1,\"ces\":[1],\"ges\":[]}]}";
+        final String[][] wrong = {
+            {"\"ncpu\":1", "\"ncpu\":\"2\"", "ncpu is \"2\"; it must be a whole number"},
+            {"\"prio\":1", "\"prio\":1.5", "prio is 1.5; it must be a whole number"},
+            {"\"prio\":1", "\"priority\":1", "task t0: unknown key 'priority'; known are C, G, "},
+            {"\"C\":1,", "\"C\":1,\"C\":2,", "not readable as JSON: Duplicate field 'C'; this importer reads "
+                + "one set a line"},
+            {"\"C\":1,", "\"C\":5,", "t0: C is 5, 4ms more than its segments take; only rounding is made up for"},
+            {"[]}]}", "[]}]} {}", "not readable as JSON: Trailing token"},
+        };
+        for (final String[] one : wrong) {
+            final String message = assertThrows(InvalidFileException.class,
+                () -> new GcapsArtifactImporter().readLine(record.replace(one[0], one[1]), "golden", 3)).getMessage();
+            assertTrue(message.startsWith("golden:3: " + one[2]), message);
+        }
         assertThrows(IllegalArgumentException.class, () -> ForeignFormat.of("xml"));
         assertThrows(IllegalArgumentException.class, () -> ForeignFormat.DISB.lines());
     }
@@ -77,7 +92,7 @@ class ImportersTest {
         refuses("gcaps-csv", header + "1,a,100,5\n2,b,100\n", ":3: has 3 columns");
         refuses("gcaps-csv", header + "1,a,100,5,7\n", ":2: has 5 columns");
         refuses("gcaps-csv", header + "1,a,-100,3\n", ":2: ", "period is '-100'");
-        refuses("gcaps-csv", header + "1,a,0100,3\n", ":2: ", "period is ");
+        refuses("gcaps-csv", header + "1,a,0100,3\n", ":2: ", "period is '0100'; write a decimal number");
         refuses("gcaps-csv", header + "1,\"a\nb\",100,3\n", ":2: ", "printable");
         refuses("gcaps-csv", header + "1," + "a".repeat(63) + ",100,3\n", ":2: ", "65 bytes");
         refuses("gcaps-csv", header + "1,a,100,1e3\n", ":2: ", "wcet is '1e3'");
@@ -114,6 +129,7 @@ class ImportersTest {
         refuses("disb", disb("\"frequency\":100,\"deadline_ms\":20"), "deadline <= period");
         refuses("disb", disb("\"frequency\":\"100\""), "frequency is '100'");
         refuses("disb", disb("\"frequency\":0"), "must be positive");
+        refuses("disb", disb("\"frequency\":10000000000000000000"), "more than 18 digits");
         refuses("disb", disb("\"frequency\":9,\"frequency\":90"), "occurs twice");
     }
 

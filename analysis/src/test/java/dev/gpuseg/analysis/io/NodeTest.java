@@ -56,6 +56,52 @@ class NodeTest {
             refusal(() -> root.required("policy").oneOf(List.of("fp", "edf", "rr"))));
     }
 
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "{a: 1,<TAB>b: 2}|p.yaml:1:7: not readable as YAML: a tab stands there; write spaces",
+        "a:<TAB>1|p.yaml:1:3: not readable as YAML: a tab stands there; write spaces",
+        "a: @b|p.yaml:1:4: not readable as YAML: found character '@' that cannot start any token; put the text in "
+            + "quotes",
+        "? [a]|p.yaml:1:4: not readable as YAML: Expected a field name (Scalar value in YAML)",
+        "{\"a\": NaN}|p.yaml:1:10: not readable as JSON: Non-standard token 'NaN'",
+        "{\"a\": /*b*/ 1}|p.yaml:1:7: not readable as JSON: Unexpected character ('/' (code 47)); JSON has no "
+            + "comments: remove it, or write YAML"}, quoteCharacter = '^')
+    void shouldSayNothingOfAParsersClassesAndSwitches(final String content, final String message) {
+        assertEquals(message, refusal(() -> read(content.replace("<TAB>", "\t"))));
+    }
+
+    @Test
+    void shouldRefuseTagsNotDropThem() {
+        assertEquals("p.yaml:1:4: '!env' is a tag; write the value without it", refusal(() -> read("a: !env HOME")));
+        assertEquals("p.yaml:1:4: '!!int' is a tag; write the value without it", refusal(() -> read("a: !!int '5'")));
+    }
+
+    @Test
+    void shouldRefuseAFileWithoutAName() {
+        assertEquals("'': is the name of no file; name a file", refusal(() -> READER.load(Path.of(""))));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, true", "True, true", "yes, true", "YES, true", "on, true", "On, true", "false, false",
+        "FALSE, false", "no, false", "No, false", "off, false", "OFF, false"})
+    void shouldTakeEveryTruthValueOfYamlForWhatItSays(final String written, final boolean meant) throws Exception {
+        final Node value = read("a: " + written).get("a");
+        assertEquals(meant, value.flag());
+        assertEquals(meant, value.toJson().booleanValue());
+    }
+
+    @Test
+    void shouldAskForQuotesWhereAWordIsATruthValue() {
+        assertEquals("p.yaml:1:4: a is the truth value 'yes'; write a word, or put this one in quotes",
+            refusal(() -> read("a: yes").get("a").taskName()));
+    }
+
+    @Test
+    void shouldSayTheLimitOfNamesAlsoOfAnEmptyOne() {
+        assertEquals("p.yaml:1:4: a is blank or has characters that cannot be printed; write 1..63 bytes of printable "
+            + "UTF-8", refusal(() -> read("a: ''").get("a").taskName()));
+    }
+
     @Test
     void shouldPointToAnUnknownKeyAndSayWhatWasProbablyMeant() throws Exception {
         final Set<String> known = Set.of("policy", "frame", "windows");

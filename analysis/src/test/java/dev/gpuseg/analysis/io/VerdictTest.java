@@ -59,7 +59,7 @@ class VerdictTest {
     @Test
     void shouldSayWhichTaskCanMissAndHowFarItsBoundIsAbove() throws IOException {
         final Verdict refused = of(set("", "8ms"), null, "gcaps-window-suspend");
-        assertEquals("NOT schedulable: task \"camera\" can miss its deadline: its bound is at least 9.0 ms, its "
+        assertEquals("NOT schedulable: task \"camera\" may miss its deadline: its bound is at least 9.0 ms, its "
             + "deadline is 8.0 ms", refused.sentence());
         assertFalse(refused.holds() || refused.contradicted());
         // more digits where one does not tell them apart

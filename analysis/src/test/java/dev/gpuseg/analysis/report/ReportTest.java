@@ -115,7 +115,7 @@ class ReportTest {
         final Report report = report(refused(), "gcaps-window-suspend");
         final String html = HtmlReport.render(report);
         assertTrue(html.contains("<p class=\"verdict no\" id=\"verdict\">NOT schedulable: task &quot;low &amp; "
-            + "slow&quot; can miss its deadline: its bound is at least 11.0 ms, its deadline is 8.0 ms</p>"), html);
+            + "slow&quot; may miss its deadline: its bound is at least 11.0 ms, its deadline is 8.0 ms</p>"), html);
         assertTrue(html.contains("<h3>Why gcaps-window-suspend refuses it, and what would help</h3>"), html);
         assertTrue(html.contains("data-key=\"passed\" data-ns=\"11000000\">\u2265 11.000<"), html);
         assertTrue(html.contains("\u2264 \u22123.000<"), html);

@@ -248,7 +248,7 @@ class AnalyzeCommandTest {
             + "\"misses\":2,\"response_ms\":{\"p50\":8,\"p99\":90,\"max\":90}}]}");
         final String broken = "CONTRADICTED BY THE MEASUREMENT: task \"camera\" took 90.0 ms, its bound is 9.0 ms (at "
             + "least 2 of 9 jobs above their bound, 2 late) (simulated measurement)";
-        final String refused = "NOT schedulable: task \"camera\" can miss its deadline: its bound is at least 87.0 ms, "
+        final String refused = "NOT schedulable: task \"camera\" may miss its deadline: its bound is at least 87.0 ms, "
             + "its deadline is 80.0 ms";
         final String[][] all = {
             {"every deadline holds, if the hypotheses below hold", "true", "false"},
