@@ -330,7 +330,7 @@ final class PlatformReader {
         } catch (final InvalidFileException e) {
             throw e;
         } catch (final IOException e) {
-            throw new InvalidFileException(path.toString(), 0, "cannot be read: " + e.getMessage());
+            throw new InvalidFileException(path.toString(), 0, "cannot be read: " + ResultFile.reason(e));
         }
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.conductor;
 
+import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.core.Priority;
 import dev.gpuseg.ipc.platform.BoundedFile;
 import java.io.IOException;
@@ -125,7 +126,8 @@ public final class UserLimits {
                 }
             }
         } catch (final IOException e) {
-            throw new IllegalArgumentException("limits in " + directory + " cannot be read: " + e, e);
+            throw new IllegalArgumentException("limits in " + directory + " cannot be read: "
+                + ResultFile.reason(e), e);
         }
         return new UserLimits(bounds, directory);
     }
@@ -136,7 +138,7 @@ public final class UserLimits {
         try {
             addBuiltIn(DIRECTORY, bounds);
         } catch (final IOException e) {
-            throw new IllegalArgumentException(GROUPS + " cannot be read: " + e, e);
+            throw new IllegalArgumentException(GROUPS + " cannot be read: " + ResultFile.reason(e), e);
         }
         return new UserLimits(bounds, DIRECTORY);
     }

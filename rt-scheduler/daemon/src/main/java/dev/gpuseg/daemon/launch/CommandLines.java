@@ -8,6 +8,7 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.math.BigInteger;
 import java.nio.file.FileSystemException;
+import java.util.List;
 import java.util.Optional;
 import picocli.CommandLine;
 
@@ -35,11 +36,16 @@ public final class CommandLines {
             final PrintWriter err = error.getCommandLine().getErr();
             err.println("gpuseg: " + (error instanceof CommandLine.UnmatchedArgumentException unknown
                 ? unknown.getUnmatched().stream().map(SettingKeys::advice).flatMap(Optional::stream).findFirst()
-                    .orElse(error.getMessage()) : error.getMessage()));
+                    .orElse(error.getMessage() + meant(unknown)) : error.getMessage()));
             err.println("See: " + error.getCommandLine().getCommandSpec().qualifiedName(" ") + " --help");
             return ExitCode.USAGE;
         });
         return line;
+    }
+
+    private static String meant(final CommandLine.UnmatchedArgumentException unknown) {
+        final List<String> similar = unknown.getSuggestions();
+        return similar.isEmpty() ? "" : "; did you mean '" + similar.get(0) + "'?";
     }
 
     /**

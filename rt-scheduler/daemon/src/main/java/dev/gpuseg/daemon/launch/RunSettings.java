@@ -176,10 +176,11 @@ public final class RunSettings implements ConfigKeys {
         final OptionSpec option = key.option();
         final List<String> words = new ArrayList<>();
         if (option.arity().max() == 0) {
-            if (!entry.text().equals("true") && !entry.text().equals("false")) {
-                throw new ParameterException(converter, "is neither true nor false");
-            }
-            return Boolean.valueOf(entry.text());
+            return switch (YamlWords.among(entry.text(), List.of("on", "off"))) {
+                case "on" -> true;
+                case "off" -> false;
+                default -> throw new ParameterException(converter, "is neither true nor false");
+            };
         }
         final List<String> choices = List.of(option.paramLabel().split("\\|"));   // as the help says them
         for (final String value : entry.values()) {

@@ -52,7 +52,10 @@ class UserLimitsTest {
         refused("1001 share 50", "share is 50");
         refused("no-such-user priority 1", "user no-such-user", "use its number");
         refused("@no-such-group priority 1", "group no-such-group");
-        assertThrows(IllegalArgumentException.class, () -> UserLimits.read(directory.resolve("missing")));
+        final Path missing = directory.resolve("missing");
+        final String message = assertThrows(IllegalArgumentException.class, () -> UserLimits.read(missing)).getMessage();
+        assertEquals("limits in " + missing + " cannot be read: there is no such file or directory; check the name",
+            message);
     }
 
     @Test

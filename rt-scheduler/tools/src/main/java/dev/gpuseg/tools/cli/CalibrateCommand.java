@@ -213,7 +213,7 @@ final class CalibrateCommand implements Callable<Integer> {
         } catch (final IllegalArgumentException e) {
             throw usage(e.getMessage());
         } catch (final IOException e) {
-            throw usage("--witness: " + file + " cannot be read: " + e.getClass().getSimpleName());
+            throw usage("--witness: " + file + " cannot be read: " + ResultFile.reason(e));
         }
     }
 

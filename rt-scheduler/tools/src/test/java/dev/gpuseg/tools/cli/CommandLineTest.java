@@ -32,6 +32,8 @@ class CommandLineTest {
     @CsvSource(delimiter = '|', value = {
         "''                                | no command given",
         "fly                               | fly",
+        "analyse set.yaml                  | 'analyse', 'set.yaml'; did you mean 'analyze'?",
+        "run --prioriti 5                  | did you mean '--priority'?",
         "run --policy best                 | best",
         "run --idle never                  | never",
         "run --queue-size 300KiB           | write queue-size: SIZE into a file and give it with --config FILE",

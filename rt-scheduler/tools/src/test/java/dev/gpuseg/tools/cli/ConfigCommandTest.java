@@ -82,6 +82,15 @@ class ConfigCommandTest {
         assertFalse(Files.exists(directory.resolve("run")), "nothing was started");
     }
 
+    @ParameterizedTest
+    @CsvSource({"yes, true", "On, true", "TRUE, true", "no, false", "Off, false", "false, false"})
+    void shouldTakeEveryTruthValueOfYamlAsTaskSetsDo(final String written, final boolean meant) throws Exception {
+        final StringOutput checked = StringOutput.of("config", "check",
+            file("virtual-gpu: " + written + "\nmechanism: gate\n").toString());
+        assertEquals(meant ? ExitCode.USAGE : ExitCode.OK, checked.status(), checked.text());
+        assertEquals(meant, checked.err().contains("--virtual-gpu needs --mechanism sim"), checked.text());
+    }
+
     @Test
     void shouldNameAllProblemsInTheOrderOfTheLines() throws Exception {
         final Path file = file("gpus: 0\nflavour: sweet\npriority: 100\nwatchdog-period: 5\nqueue-size: 3KiB\n");
