@@ -678,6 +678,11 @@ int gpuseg_task_open(gpuseg_client *handle, const struct gpuseg_task_attr *user_
 	task->client = client;
 	if (attr.spin_count == GPUSEG_SPIN_DEFAULT)
 		task->spin_count = daemon_runs_beside(client) ? SPIN_DEFAULT : 0;
+	if (!client->managed && !plain_name(attr.name)) /* as the next daemon would; a daemon says it itself */
+		ret = fail_with(root, -EINVAL,
+				"task name is blank or has characters that cannot be printed; give 1 to %d bytes of "
+				"printable UTF-8",
+				GPUSEG_NAME_BYTES - 1);
 	if (client->managed && attr.boost_priority)
 		ret = permit_boost(client, task);
 	if (client->managed && ret == 0) {

@@ -170,3 +170,49 @@ int copy_attr(void *to, size_t known_size, size_t smallest, const void *from)
 	*(size_t *)to = known_size;
 	return 0;
 }
+
+/* The next character, or -1 where the bytes are no UTF-8: cut short, longer than needed, or half of a pair. */
+static long next_character(const unsigned char **at)
+{
+	static const long least[] = {0, 0x80, 0x800, 0x10000};
+	const unsigned char *c = *at;
+	const int more = *c < 0x80 ? 0 : *c >> 5 == 6 ? 1 : *c >> 4 == 14 ? 2 : *c >> 3 == 30 ? 3 : -1;
+	long value;
+
+	if (more < 0)
+		return -1;
+	value = more ? *c & (0x3f >> more) : *c;
+	for (int i = 0; i < more; i++) {
+		if ((*++c & 0xc0) != 0x80)
+			return -1;
+		value = value << 6 | (*c & 0x3f);
+	}
+	*at = c + 1;
+	return value < least[more] || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff) ? -1 : value;
+}
+
+bool plain_name(const char *text)
+{
+	/* What a terminal would obey: controls, marks of direction and format, line ends; and private characters. */
+	static const long refused[][2] = {
+		{0, 0x1f},	    {0x7f, 0x9f},	{0xad, 0xad},	     {0x600, 0x605},   {0x61c, 0x61c},
+		{0x6dd, 0x6dd},	    {0x70f, 0x70f},	{0x180e, 0x180e},    {0x200b, 0x200f}, {0x2028, 0x202e},
+		{0x2060, 0x206f},   {0xe000, 0xf8ff},	{0xfeff, 0xfeff},    {0xfff9, 0xfffb}, {0xfffe, 0xffff},
+		{0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}, {0xf0000, 0x10ffff},
+	};
+	const unsigned char *at = (const unsigned char *)text;
+	bool blank = true;
+
+	while (*at) {
+		const long character = next_character(&at);
+
+		if (character < 0)
+			return false;
+		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+			if (character >= refused[i][0] && character <= refused[i][1])
+				return false;
+		}
+		blank = blank && character == ' ';
+	}
+	return !blank;
+}

@@ -77,6 +77,16 @@ def should_refuse_numbers_that_do_not_fit():
 
 def should_refuse_names_that_c_would_cut():
     with gpuseg.Client(dir="/nonexistent", unmanaged_ok=True) as client:
+        for name in (" ", "a\nb", "a\x7f", "a\x85", "a\u200bb", "\u202eabc", "a\u2028b", "\ue000", "\ufeffa", b"\xff", b"\xc0\x80",
+                     b"\xed\xa0\x80", b"a\xe3\x82"):
+            e = raises(gpuseg.Error, gpuseg.Task, client, name)
+            assert "task name is blank or has characters that cannot be printed" in str(e), (name, e)
+        for name in ("camera", "a b", " a", "Größe", "カメラ左", "a\u00a0b", "\U0001f600", "e\u0301"):
+            gpuseg.Task(client, name).close()
+        e = raises(TypeError, gpuseg.Task, client, 5)
+        assert "name is 5; give a str" in str(e), e
+        e = raises(OverflowError, gpuseg.Task, client, "x", priority=-1)
+        assert "priority is -1; give 0 to 99" in str(e), e
         e = raises(ValueError, gpuseg.Task, client, "camera\0left")
         assert "leave out the NUL" in str(e), e
         raises(ValueError, gpuseg.Task, client, "half \ud800")

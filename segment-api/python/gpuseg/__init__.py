@@ -33,6 +33,8 @@ EADMISSION = 4000   # GPUSEG_EADMISSION; no errno of Linux has this value
 _UNMANAGED_OK, _FAIL_IF_LOST = 1, 4
 _ALWAYS_WAIT = 1
 _BOOST_IF_PERMITTED = 2
+# What the library takes, where that is less than what fits.
+_MOST = {"priority": 99, "gpu_priority": 99, "boost_priority": 99, "gpu": 15, "partition": 255, "weight": 10000}
 
 
 class Error(OSError):
@@ -134,6 +136,8 @@ def _bytes(what, text, encoded):
 
 def _name(what, text):
     """UTF-8 whatever the locale."""
+    if not isinstance(text, (str, bytes, type(None))):
+        raise TypeError(f"{what} is {text!r}; give a str")
     return None if text is None else _bytes(what, text, text if isinstance(text, bytes) else text.encode("utf-8"))
 
 
@@ -153,6 +157,8 @@ def integer(what, value, least, most):
 
 
 def _word(what, value):
+    if isinstance(value, int) and not 0 <= value < 2**32 and what in _MOST:
+        raise OverflowError(f"{what} is {value}; give 0 to {_MOST[what]}")
     return integer(what, value, 0, 2**32 - 1)
 
 

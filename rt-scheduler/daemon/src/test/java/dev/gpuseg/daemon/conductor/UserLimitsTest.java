@@ -53,7 +53,8 @@ class UserLimitsTest {
         refused("no-such-user priority 1", "user no-such-user", "use its number");
         refused("@no-such-group priority 1", "group no-such-group");
         final Path missing = directory.resolve("missing");
-        final String message = assertThrows(IllegalArgumentException.class, () -> UserLimits.read(missing)).getMessage();
+        final String message = assertThrows(IllegalArgumentException.class, () -> UserLimits.read(missing))
+            .getMessage();
         assertEquals("limits in " + missing + " cannot be read: there is no such file or directory; check the name",
             message);
     }
