@@ -129,7 +129,7 @@ static inline void count(uint64_t *counter)
 
 /* ---- text.c ---- */
 
-/* Whether the daemon would take it as a name: UTF-8 that can be printed, and not blank alone. As TaskName.java has it. */
+/* Whether a daemon would take it as a name: UTF-8 that can be printed, not blank. As TaskName.java has it. */
 bool plain_name(const char *text);
 /* Remember a line for gpuseg_last_message(client) of this thread; returns `result`. */
 int fail_with(const struct gpuseg_client *client, int result, const char *format, ...)

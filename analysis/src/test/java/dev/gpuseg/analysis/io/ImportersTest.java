@@ -58,8 +58,7 @@ class ImportersTest {
             {"\"ncpu\":1", "\"ncpu\":\"2\"", "ncpu is \"2\"; it must be a whole number"},
             {"\"prio\":1", "\"prio\":1.5", "prio is 1.5; it must be a whole number"},
             {"\"prio\":1", "\"priority\":1", "task t0: unknown key 'priority'; known are C, G, "},
-            {"\"C\":1,", "\"C\":1,\"C\":2,", "not readable as JSON: Duplicate field 'C'; this importer reads "
-                + "one set a line"},
+            {"\"C\":1,", "\"C\":1,\"C\":2,", "not readable as JSON: Duplicate field 'C'; this"},
             {"\"C\":1,", "\"C\":5,", "t0: C is 5, 4ms more than its segments take; only rounding is made up for"},
             {"[]}]}", "[]}]} {}", "not readable as JSON: Trailing token"},
         };
