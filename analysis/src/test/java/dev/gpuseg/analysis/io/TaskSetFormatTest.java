@@ -23,7 +23,8 @@ class TaskSetFormatTest {
         }
         assertTrue(section("a task").keys().keySet().containsAll(List.of("cpu", "process", "segments", "overload")));
         assertEquals(new TreeSet<>(List.of("cpu", "gpu")), new TreeSet<>(section("a segment").keys().keySet()));
-        assertEquals(List.of("host", "device", "total", "bursts"), List.copyOf(section("a GPU segment").keys().keySet()));
+        assertEquals(List.of("host", "device", "total", "bursts"),
+            List.copyOf(section("a GPU segment").keys().keySet()));
     }
 
     @Test
