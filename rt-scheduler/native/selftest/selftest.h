@@ -181,7 +181,7 @@ int machine_read(struct machine *machine, char *why, size_t size);
 void check_rights(void);
 void check_observer(void);
 
-/* SHA-256 of a file in hexadecimal digits; 0 or -errno. */
+/* SHA-256 of a file in hexadecimal digits, by sha256sum of coreutils; 0 or -errno. */
 int file_hash(const char *path, char digits[65]);
 
 /* ---- checks ---- */

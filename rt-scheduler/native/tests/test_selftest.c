@@ -374,6 +374,7 @@ static void run(const struct plant *p)
 {
 	static char said[TEXT_MAX], evidence[TEXT_MAX];
 	char row[64], level[64];
+	const char *hash;
 	int status;
 
 	set_up(p);
@@ -391,6 +392,8 @@ static void run(const struct plant *p)
 		read_file("evidence", evidence);
 		CHECK_CONTAINS(evidence, row);
 		CHECK(!strstr(evidence, "secret"), "a UUID in the evidence");
+		hash = strstr(evidence, "\"program_sha256\": \"");
+		CHECK(hash && strspn(hash + strlen("\"program_sha256\": \""), "0123456789abcdef") == 64, "no hash");
 	} else {
 		CHECK(said[0] && strchr(said, '\n') == said + strlen(said) - 1, "not one line: %s", said);
 	}
