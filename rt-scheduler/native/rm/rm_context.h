@@ -104,14 +104,18 @@ static inline void control(int fd, uint32_t client, uint32_t tsg, uint32_t comma
 	}
 }
 
-/* A context of an existing client. GPUSEG_RM_SCHEDULE_MS=N: so long after its channels it has them scheduled. */
+/*
+ * A context of an existing client. GPUSEG_RM_SCHEDULE_MS=N: so long after its channels it has them scheduled.
+ * GPUSEG_RM_SLICE_US=N: it sets its time slice then, as libcuda does 34 ms later (H200).
+ */
 static inline struct context add_context(int fd, uint32_t client, uint32_t distance, uint32_t gpu)
 {
 	static const uint32_t copy_tsgs[3] = {0x5c00003e, 0x5c00004c, 0x5c00005a};
 	const uint32_t device = 0x5c000002 + distance;
 	const uint32_t tsg = 0x5c000015 + distance;
 	uint8_t enabled[3] = {1, 0, 0};
-	uint64_t slice_us = 2048; /* libcuda sets it last, an H200's driver after 34 ms */
+	const char *slice = getenv("GPUSEG_RM_SLICE_US");
+	uint64_t slice_us = slice ? strtoull(slice, NULL, 10) : 0;
 	struct context c = {.fd = fd, .client = client, .server = mps_server()};
 
 	allocate(fd, client, client, device, GPUSEG_RM_CLASS_DEVICE, gpu);
@@ -136,7 +140,8 @@ static inline struct context add_context(int fd, uint32_t client, uint32_t dista
 	if (getenv("GPUSEG_RM_SCHEDULE_MS"))
 		usleep((useconds_t)(1000 * atoi(getenv("GPUSEG_RM_SCHEDULE_MS"))));
 	control(fd, client, tsg, GPUSEG_RM_GPFIFO_SCHEDULE, enabled, sizeof(enabled));
-	control(fd, client, tsg, GPUSEG_RM_SET_TIMESLICE, &slice_us, sizeof(slice_us));
+	if (slice_us)
+		control(fd, client, tsg, GPUSEG_RM_SET_TIMESLICE, &slice_us, sizeof(slice_us));
 	c.channel = 0x5c00001c + distance;
 	return c;
 }

@@ -257,7 +257,7 @@ static uint32_t allocate(int file, struct rm_wire_alloc *a, const uint8_t *param
 	if (a->class_id == GPUSEG_RM_CLASS_TSG) {
 		if (params_size >= 16)
 			memcpy(&o->engine, params + 12, sizeof(o->engine));
-		o->timeslice_us = 1024;
+		o->timeslice_us = o->engine == GPUSEG_RM_ENGINE_GR0 ? 2048 : 1024;
 		o->programmed_us = o->timeslice_us;
 	}
 	return NV_OK;

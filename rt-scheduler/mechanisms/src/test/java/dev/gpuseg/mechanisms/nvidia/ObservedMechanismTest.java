@@ -41,6 +41,7 @@ class ObservedMechanismTest {
     /** After the second when channels that nobody schedules count as scheduled; and before. */
     private static final int SCHEDULE_MS = 4_000;
     private static final int SCHEDULE_SOON_MS = 300;
+    private static final int OWN_US = 3_000;
     private static final int MANY = 1000;
     private static final int AT_ONCE = 10;
     private static final long SPIN_MS = 2_000;
@@ -175,6 +176,7 @@ class ObservedMechanismTest {
     /** CUDA sets the slice of a context when all else of it is made, over one that was chosen meanwhile. */
     @Test
     void shouldChooseATimesliceAgainWhenTheProcessHasSetItsOwn() throws Exception {
+        rig.setsTimeslice(OWN_US);
         final CompletableFuture<RmRig.App> started = startedThatSchedulesAfter(SCHEDULE_MS);
         RmRig.await("it is announced", () -> found.size() == 1);
         final int pid = found.keySet().iterator().next();
@@ -189,7 +191,7 @@ class ObservedMechanismTest {
             return rig.timesliceUs(app) == 500;
         });
         assertTrue(mechanism.setTimeslice(c, 0));
-        assertEquals(2048, rig.timesliceUs(app), "not what it was born with");
+        assertEquals(OWN_US, rig.timesliceUs(app), "not what it was born with");
     }
 
     private CompletableFuture<RmRig.App> startedThatSchedulesAfter(final int ms) {

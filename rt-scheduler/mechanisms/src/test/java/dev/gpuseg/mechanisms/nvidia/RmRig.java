@@ -95,6 +95,7 @@ final class RmRig implements AutoCloseable {
     private final Process standin;
     private final List<App> apps = new ArrayList<>();
     private int scheduleMs;
+    private int sliceUs;
 
     RmRig(final Path directory) throws Exception {
         this(directory, 1);
@@ -157,6 +158,7 @@ final class RmRig implements AutoCloseable {
         }
         builder.environment().put("GPUSEG_RM_SHADOW", SHADOW);
         builder.environment().put("GPUSEG_RM_SCHEDULE_MS", Integer.toString(scheduleMs));
+        builder.environment().put("GPUSEG_RM_SLICE_US", Integer.toString(sliceUs));
         builder.environment().put("LD_PRELOAD",
             (capture ? BUILD.resolve("libgpuseg-preload.so") + " " : "") + FAKE);
         final App app = new App(builder.start(), map(file), childFile == null ? null : map(childFile));
@@ -181,6 +183,11 @@ final class RmRig implements AutoCloseable {
         } finally {
             scheduleMs = 0;
         }
+    }
+
+    /** Applications that start from now on set their time slice once their channels are scheduled. */
+    void setsTimeslice(final int us) {
+        sliceUs = us;
     }
 
     App start() throws Exception {
