@@ -403,6 +403,15 @@ static void run(const struct plant *p)
 	remove_directory();
 }
 
+static void find_build(void)
+{
+	static char path[PATH_MAX];
+	const char *named = getenv("GPUSEG_TEST_BUILD");
+
+	build = realpath(named ? named : "build", path);
+	CHECK(build, "%s: %s", named ? named : "build", strerror(errno));
+}
+
 /* Several of a table at once: they wait more than they compute. GPUSEG_TEST_EVERY=N: every Nth only. */
 static void run_all(const struct plant *plants, size_t count)
 {
@@ -412,8 +421,8 @@ static void run_all(const struct plant *plants, size_t count)
 	size_t started = 0, ended = 0;
 	unsigned failed = 0;
 
-	build = realpath(getenv("GPUSEG_TEST_BUILD") ? getenv("GPUSEG_TEST_BUILD") : "build", NULL);
-	CHECK(build && every > 0 && count <= ARRAY_LENGTH(pids));
+	find_build();
+	CHECK(every > 0 && count <= ARRAY_LENGTH(pids));
 	while (ended < (count + every - 1) / every) {
 		int status = 0;
 		pid_t pid;
@@ -532,7 +541,7 @@ static void stop_by(int signal, const char *when, int status)
 	const struct plant none = {0};
 	static char said[TEXT_MAX];
 
-	build = realpath(getenv("GPUSEG_TEST_BUILD") ? getenv("GPUSEG_TEST_BUILD") : "build", NULL);
+	find_build();
 	set_up(&none);
 	start_selftest(&none);
 	if (when)
@@ -572,7 +581,7 @@ TEST(should_not_run_where_a_daemon_does)
 	static char said[TEXT_MAX];
 	FILE *file;
 
-	build = realpath(getenv("GPUSEG_TEST_BUILD") ? getenv("GPUSEG_TEST_BUILD") : "build", NULL);
+	find_build();
 	set_up(&none);
 	file = fopen(path_of(GPUSEG_STATUS_NAME), "we");
 	CHECK(file && fwrite(&status, sizeof(status), 1, file) == 1 && fclose(file) == 0);
