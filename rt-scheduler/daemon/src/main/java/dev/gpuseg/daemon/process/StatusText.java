@@ -51,7 +51,8 @@ public final class StatusText {
                 milliseconds(response.path("p99")), milliseconds(response.path("max")),
                 PERCENT * task.path("gpu_share").asDouble());
             if (task.path("skipped").asLong() > 0) {
-                line(out, "%5s %-20s skipped %d jobs that it had released\n", "", "", task.path("skipped").asLong());
+                line(out, "%5s %-20s skipped %d of the jobs that it had released\n", "", "",
+                    task.path("skipped").asLong());
             }
         }
         out.append('\n');

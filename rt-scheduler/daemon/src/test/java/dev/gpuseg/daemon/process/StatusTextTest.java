@@ -53,7 +53,7 @@ class StatusTextTest {
         final List<String> lines = StatusText.of(status).lines().toList();
         final List<String> skipped = lines.stream().filter(line -> line.contains("skipped")).toList();
         assertEquals(1, skipped.size(), lines.toString());
-        assertTrue(skipped.get(0).endsWith("skipped 7 jobs that it had released"), skipped.get(0));
+        assertTrue(skipped.get(0).endsWith("skipped 7 of the jobs that it had released"), skipped.get(0));
         assertTrue(lines.get(lines.indexOf(skipped.get(0)) - 1).contains("camera"), lines.toString());
     }
 

@@ -236,8 +236,8 @@ public final class TraceCheck {
             }
             final long skipped = task.jobs.stream().filter(j -> Trace.isEnforced(j.policy) && j.isSkipped()).count();
             if (skipped > 0) {
-                notes.add("task \"" + model.name() + "\": its program skipped " + skipped + " jobs that it had released"
-                    + (model.missLimit() == null ? "; they have no response time" : "; they count as late"));
+                notes.add("task \"" + model.name() + "\": its program skipped " + skipped + " of the jobs that it had "
+                    + "released; they " + (model.missLimit() == null ? "have no response time" : "count as late"));
             }
             task(model, task, bound == null ? null : bound.wcrtNs(), ownCore);
             if (model.missLimit() != null) {

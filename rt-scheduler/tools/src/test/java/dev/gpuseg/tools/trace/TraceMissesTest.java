@@ -106,8 +106,8 @@ class TraceMissesTest {
         final Trace trace = TraceBuilder.read(Source.open(journal));
         final TraceCheck.Result result = TraceCheck.of(trace, set(""), null, 0);
         assertEquals(List.of(5), of(result, "weakly-hard").stream().map(TraceCheck.Finding::job).toList());
-        assertTrue(result.notes().contains("task \"control\": its program skipped 1 jobs that it had released; they "
-            + "count as late"), result.notes().toString());
+        assertTrue(result.notes().contains("task \"control\": its program skipped 1 of the jobs that it had "
+            + "released; they count as late"), result.notes().toString());
     }
 
     @Test
