@@ -65,7 +65,8 @@ final class TaskRules {
                 + " but the task is best effort; give it a priority or use 0";
         }
         if (gpu >= config.gpuCount()) {
-            return task + "gpu is " + gpu + "; use 0.." + (config.gpuCount() - 1);
+            return task + "gpu is " + gpu + "; use 0.." + (config.gpuCount() - 1)
+                + (gpu < Abi.GPUS_MAX ? ", or start the daemon with --gpus " + (gpu + 1) : "");
         }
         final long periodNs = data.getLong(Abi.MsgTaskOpen.PERIOD_NS_OFFSET);
         final long budgetNs = data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET);

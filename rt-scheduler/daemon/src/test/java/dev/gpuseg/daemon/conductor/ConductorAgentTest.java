@@ -224,7 +224,8 @@ class ConductorAgentTest {
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.PRIORITY_OFFSET, -1), "4294967295", "1..99");
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET, 100), "gpu_priority is 100");
             refused(socket, 0, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_PRIORITY_OFFSET, 3), "best effort");
-            refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_OFFSET, 2), "gpu is 2; use 0..1");
+            refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.GPU_OFFSET, 2), "gpu is 2; use 0..1, or start the "
+                + "daemon with --gpus 3");
             refused(socket, 5, p -> p.data().putInt(Abi.MsgTaskOpen.FLAGS_OFFSET, 8), "flags are 0x8");
             refused(socket, 5, p -> p.data().putByte(Abi.MsgTaskOpen.OVERRUN_OFFSET, (byte) 5), "overrun is 5");
             refused(socket, 5, p -> p.data().putShort(Abi.MsgTaskOpen.WEIGHT_OFFSET, (short) -1), "weight is 65535");
