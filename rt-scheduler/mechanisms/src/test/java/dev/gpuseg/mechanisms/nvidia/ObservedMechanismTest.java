@@ -82,6 +82,15 @@ class ObservedMechanismTest {
         return context;
     }
 
+    /** The only application, which has not said its pid yet. */
+    private ContextRef attachedWhenAnnounced() throws InterruptedException {
+        RmRig.await("it is announced", () -> found.size() == 1);
+        final int pid = found.keySet().iterator().next();
+        final ContextRef context = new ContextRef(1, 0, pid, found.get(pid), "app");
+        mechanism.attach(context);
+        return context;
+    }
+
     private void awaitFound(final int pid) throws InterruptedException {
         RmRig.await("pid " + pid + " is announced", () -> found.containsKey(pid));
     }
@@ -129,10 +138,7 @@ class ObservedMechanismTest {
     @Test
     void shouldDisableAgainWhatWasScheduledAfterItWasDisabled() throws Exception {
         final CompletableFuture<RmRig.App> started = startedThatSchedulesAfter(SCHEDULE_MS);
-        RmRig.await("it is announced", () -> found.size() == 1);
-        final int pid = found.keySet().iterator().next();
-        final ContextRef c = new ContextRef(1, 0, pid, found.get(pid), "app");
-        mechanism.attach(c);
+        final ContextRef c = attachedWhenAnnounced();
         RmRig.await("all channels", () -> mechanism.units(c) == 8);
         final ContextRef[] all = {c};
         assertEquals(0, mechanism.apply(all, 1, NONE, 0));
@@ -155,10 +161,7 @@ class ObservedMechanismTest {
     @Test
     void shouldDisableChannelsOnceWhenTheyAreScheduled() throws Exception {
         final CompletableFuture<RmRig.App> started = startedThatSchedulesAfter(SCHEDULE_SOON_MS);
-        RmRig.await("it is announced", () -> found.size() == 1);
-        final int pid = found.keySet().iterator().next();
-        final ContextRef c = new ContextRef(1, 0, pid, found.get(pid), "app");
-        mechanism.attach(c);
+        final ContextRef c = attachedWhenAnnounced();
         final ContextRef[] all = {c};
         while (!started.isDone()) {
             assertEquals(0, mechanism.apply(all, 1, NONE, 0));
@@ -178,10 +181,7 @@ class ObservedMechanismTest {
     void shouldChooseATimesliceAgainWhenTheProcessHasSetItsOwn() throws Exception {
         rig.setsTimeslice(OWN_US);
         final CompletableFuture<RmRig.App> started = startedThatSchedulesAfter(SCHEDULE_MS);
-        RmRig.await("it is announced", () -> found.size() == 1);
-        final int pid = found.keySet().iterator().next();
-        final ContextRef c = new ContextRef(1, 0, pid, found.get(pid), "app");
-        mechanism.attach(c);
+        final ContextRef c = attachedWhenAnnounced();
         RmRig.await("all channels", () -> mechanism.units(c) == 8);
         assertTrue(mechanism.setTimeslice(c, 500_000));
         assertFalse(started.isDone(), "it was to set its own later");
