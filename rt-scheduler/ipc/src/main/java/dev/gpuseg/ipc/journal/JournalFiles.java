@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
@@ -42,6 +43,15 @@ final class JournalFiles {
 
     /** Refuses a directory that is no journal, or of which a file is of another kind. */
     static void require(final Path directory) {
+        require(directory, Files::isReadable);
+    }
+
+    /** The same, for a user who may read what {@code readable} says: root, who runs many tests, may read all. */
+    static void require(final Path directory, final Predicate<Path> readable) {
+        if (Files.exists(directory) && !readable.test(directory)) {
+            throw new IllegalArgumentException("journal " + directory + ": belongs to another user, as to the daemon "
+                + "of `sudo gpuseg run`; use sudo here, too");
+        }
         if (!Files.exists(directory.resolve(METADATA))) {
             throw new IllegalArgumentException("journal " + directory + ": no journal here; "
                 + "name the directory that `gpuseg run --journal` used");

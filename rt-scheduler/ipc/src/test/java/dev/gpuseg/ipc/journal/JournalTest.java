@@ -294,6 +294,16 @@ class JournalTest {
         assertFalse(Files.exists(directory.resolve("metadata.cq4t")), "looking creates nothing");
     }
 
+    @Test
+    void shouldSayThatAJournalBelongsToAnotherUser() {
+        final Path journal = written();
+        JournalFiles.require(journal, path -> true);
+        final IllegalArgumentException refused = assertThrows(IllegalArgumentException.class,
+            () -> JournalFiles.require(journal, path -> false));
+        assertEquals("journal " + journal + ": belongs to another user, as to the daemon of `sudo gpuseg run`; use "
+            + "sudo here, too", refused.getMessage());
+    }
+
     private static boolean initialized;
 
     /** Its full name is longer than SCQMeta by 32, so that what follows keeps its alignment. */
