@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.process;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.BoundedFile;
 import dev.gpuseg.ipc.platform.FileAccess;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -24,7 +25,7 @@ import java.util.Set;
  * else has it open: a stranger's lock for reading would keep the next daemon from starting. A former file that others
  * could open counts as long as a daemon has locked it, which is not for reading, and is then deleted.
  */
-final class InstanceLock implements AutoCloseable {
+public final class InstanceLock implements AutoCloseable {
     /** Of the file of releases that let every user read it. */
     private static final String FORMER = "lock";
     private static final Set<OpenOption> OPTIONS = Set.of(StandardOpenOption.CREATE, StandardOpenOption.READ,
@@ -71,16 +72,56 @@ final class InstanceLock implements AutoCloseable {
      */
     static InstanceLock takeForMachine(final String mechanism, final Path common, final Path directory)
         throws IOException {
-        final Path path = common.resolve(mechanism + ".daemon.lock");
-        final Path former = common.resolve(mechanism + "." + FORMER);
-        final InstanceLock lock = take(path, former, ProcessHandle.current().pid() + " " + directory + "\n");
+        final InstanceLock lock = takeIfFree(mechanism, common, directory);
         if (lock == null) {
-            final String[] owner = (ownerSays(path, former) + " ").split(" ", 2);
-            throw new StartUpException("another daemon (pid " + owner[0] + ", directory " + owner[1].trim()
-                + ") controls the GPUs of this machine with mechanism " + mechanism + "; stop it with `gpuseg stop "
-                + "--dir " + owner[1].trim() + "`, or use --mechanism gate");
+            throw new StartUpException("another " + ownerOf(mechanism, common) + ", or use --mechanism gate");
         }
         return lock;
+    }
+
+    /**
+     * Refuses while a daemon controls contexts by a mechanism: for a command that measures, and starts daemons of its
+     * own. A daemon that is started meanwhile is not kept from it.
+     *
+     * @param mechanism its name
+     * @throws IllegalStateException if one does, with its directory
+     * @throws IOException           if it cannot be told
+     */
+    public static void requireNoDaemon(final String mechanism) throws IOException {
+        if (MechanismCatalog.get(mechanism).exclusive()) {
+            for (final Path common : RuntimeDirectory.common()) {
+                requireNoDaemon(mechanism, common);
+            }
+        }
+    }
+
+    static void requireNoDaemon(final String mechanism, final Path common) throws IOException {
+        final InstanceLock lock = takeIfFree(mechanism, common, common);
+        if (lock == null) {
+            throw new IllegalStateException("a " + ownerOf(mechanism, common));
+        }
+        lock.close();
+    }
+
+    private static InstanceLock takeIfFree(final String mechanism, final Path common, final Path directory)
+        throws IOException {
+        return take(lockFile(mechanism, common), formerFile(mechanism, common),
+            ProcessHandle.current().pid() + " " + directory + "\n");
+    }
+
+    private static Path lockFile(final String mechanism, final Path common) {
+        return common.resolve(mechanism + ".daemon.lock");
+    }
+
+    private static Path formerFile(final String mechanism, final Path common) {
+        return common.resolve(mechanism + "." + FORMER);
+    }
+
+    private static String ownerOf(final String mechanism, final Path common) {
+        final String[] owner = (ownerSays(lockFile(mechanism, common), formerFile(mechanism, common)) + " ")
+            .split(" ", 2);
+        return "daemon (pid " + owner[0] + ", directory " + owner[1].trim() + ") controls the GPUs of this machine "
+            + "with mechanism " + mechanism + "; stop it with `gpuseg stop --dir " + owner[1].trim() + "`";
     }
 
     private static String ownerSays(final Path path, final Path former) {

@@ -38,6 +38,18 @@ class InstanceLockTest {
     }
 
     @Test
+    void shouldRefuseToMeasureBesideADaemon() throws IOException {
+        try (InstanceLock held = InstanceLock.takeForMachine("nvidia", directory, Path.of("/run/first"))) {
+            assertNotNull(held);
+            assertEquals("a daemon (pid " + OWN_PID + ", directory /run/first) controls the GPUs of this machine with "
+                + "mechanism nvidia; stop it with `gpuseg stop --dir /run/first`", assertThrows(
+                    IllegalStateException.class, () -> InstanceLock.requireNoDaemon("nvidia", directory)).getMessage());
+        }
+        InstanceLock.requireNoDaemon("nvidia", directory);
+        InstanceLock.takeForMachine("nvidia", directory, Path.of("/run/second")).close();
+    }
+
+    @Test
     void shouldRefuseAlsoWhoCannotReadWhoseItIs() throws IOException {
         try (InstanceLock held = InstanceLock.takeForMachine("nvidia", directory, Path.of("/run/first"))) {
             assertNotNull(held);

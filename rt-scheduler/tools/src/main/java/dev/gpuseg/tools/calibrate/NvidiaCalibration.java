@@ -3,6 +3,7 @@ package dev.gpuseg.tools.calibrate;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.daemon.process.InstanceLock;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
@@ -45,6 +46,7 @@ public final class NvidiaCalibration extends DaemonCosts {
         if (!verdict.usable()) {
             throw new IllegalStateException("calibrate: " + verdict.reason());
         }
+        InstanceLock.requireNoDaemon("nvidia");
         this.idle = idle;
         this.held = held;
         root = MemoryDirectory.create("gpuseg-calibrate-");

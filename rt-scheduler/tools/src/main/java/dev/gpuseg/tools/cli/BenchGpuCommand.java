@@ -4,6 +4,7 @@ package dev.gpuseg.tools.cli;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.command.ExitCode;
+import dev.gpuseg.daemon.process.InstanceLock;
 import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
 import dev.gpuseg.tools.bench.GpuBench;
@@ -103,6 +104,7 @@ final class BenchGpuCommand implements Callable<Integer> {
         if (!verdict.usable()) {
             throw new IllegalStateException("bench gpu: " + verdict.reason());
         }
+        InstanceLock.requireNoDaemon("nvidia");
         final GpuBenchRecord record = out == null ? null
             : new GpuBenchRecord(out, spec.root().commandLine().getParseResult().originalArgs());
         final List<String> xidBefore = GpuBenchRecord.xidLines();
