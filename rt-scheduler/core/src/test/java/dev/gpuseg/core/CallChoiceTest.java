@@ -64,4 +64,43 @@ class CallChoiceTest {
         tryBoth(13_000);
         assertEquals(0, choice.patienceNs(), "the task changed");
     }
+
+    @Test
+    void shouldNotStayWithAChoiceOfDisturbedTrials() {
+        tryBoth(13_000);
+        for (int i = 0; i < CallChoice.FIRST_PROBE; i++) {
+            assertEquals(0, choice.patienceNs(), "segment " + i);
+            choice.ended(0, WITH);
+        }
+        assertTrue(choice.patienceNs() > 0, "one goes the other way");
+        choice.ended(choice.patienceNs(), 5_230);
+        assertFalse(choice.isChosen());
+        tryBoth(5_230);
+        assertEquals(2 * WITH, choice.patienceNs());
+    }
+
+    @Test
+    void shouldNoticeThatTheCallHasBecomeBetter() {
+        tryBoth(5_230);
+        for (int i = 0; i < CallChoice.FIRST_PROBE; i++) {
+            choice.ended(choice.patienceNs(), 7_000);
+        }
+        assertEquals(0, choice.patienceNs());
+        choice.ended(0, WITH);
+        tryBoth(7_000);
+        assertEquals(0, choice.patienceNs());
+    }
+
+    @Test
+    void shouldTryTheOtherWayEverMoreRarely() {
+        tryBoth(13_000);
+        int probes = 0;
+        for (int i = 0; i < 10_000; i++) {
+            final boolean isProbe = choice.patienceNs() > 0;
+            probes += isProbe ? 1 : 0;
+            choice.ended(choice.patienceNs(), isProbe ? 13_000 : WITH);
+            assertTrue(choice.isChosen());
+        }
+        assertEquals(8, probes, "after 32, 64, 128, ... 4096");
+    }
 }
