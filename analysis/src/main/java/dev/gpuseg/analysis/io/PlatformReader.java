@@ -28,7 +28,7 @@ final class PlatformReader {
     private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice", "stall", "amd");
     private static final Set<String> QUIET_KEYS = Set.of("epsilon", "alpha");
     private static final Set<String> STALL_KEYS = Set.of("length", "period");
-    private static final Set<String> TURN_KEYS = Set.of("slice", "contexts");
+    private static final Set<String> TURN_KEYS = Set.of("slice", "contexts", "wait", "samples");
     private static final Set<String> NEWCOMER_KEYS = Set.of("delay", "period");
 
     /** Follows the profile's name in reports. */
@@ -140,7 +140,17 @@ final class PlatformReader {
             throw slice.refuse("is 0; write the longest time slice of a best-effort context, like 500us, which the "
                 + "daemon gives");
         }
-        return new TurnLimits(slice.durationNs(), node.required("contexts").integer(1, PlatformLimits.MAX_CONTEXTS));
+        final Node wait = node.get("wait");
+        final Node samples = node.get("samples");
+        if (wait != null && wait.durationNs() == 0) {
+            throw wait.refuse("is 0; write the longest wait of a begin that was measured, like 1.2ms, or leave it out");
+        }
+        if (samples != null && wait == null) {
+            throw samples.refuse("is " + samples.show() + ", and wait is missing, of which it says how many were "
+                + "measured; write wait: 1.2ms, or leave samples out");
+        }
+        return new TurnLimits(slice.durationNs(), node.required("contexts").integer(1, PlatformLimits.MAX_CONTEXTS),
+            wait == null ? 0 : wait.durationNs(), samples == null ? 0 : samples.integer(1, Integer.MAX_VALUE));
     }
 
     /** By how much device times are longer at the lowest clock; 0 if that is not said. */

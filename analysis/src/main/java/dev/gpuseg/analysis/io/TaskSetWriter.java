@@ -119,6 +119,12 @@ public final class TaskSetWriter {
             out.writeObjectFieldStart("turns");
             out.writeStringField("slice", Durations.format(limits.turns().sliceNs()));
             out.writeNumberField("contexts", limits.turns().contexts());
+            if (limits.turns().isMeasured()) {
+                out.writeStringField("wait", Durations.format(limits.turns().waitNs()));
+            }
+            if (limits.turns().samples() > 0) {
+                out.writeNumberField("samples", limits.turns().samples());
+            }
             out.writeEndObject();
         }
     }

@@ -6,11 +6,15 @@ package dev.gpuseg.analysis.model;
  *
  * @param sliceNs  longest time slice of a best-effort context, positive
  * @param contexts most best-effort contexts that a wait for the GPU can meet, 1..{@link PlatformLimits#MAX_CONTEXTS}
+ * @param waitNs   how long a wait lasts at most in which no other real-time context is served, the switch that ends it
+ *                 included; measured; 0 = not stated, then it follows from slice and contexts
+ * @param samples  of how many waits that is the longest; 0 = not stated
  */
-public record TurnLimits(long sliceNs, int contexts) {
+public record TurnLimits(long sliceNs, int contexts, long waitNs, int samples) {
     /** Validates the ranges. */
     public TurnLimits {
         Task.requireTime("platform: turns: slice", sliceNs);
+        Task.requireTime("platform: turns: wait", waitNs);
         if (sliceNs == 0) {
             throw new InvalidModelException("platform: turns: slice is 0; it must be positive, like 100us");
         }
@@ -18,5 +22,24 @@ public record TurnLimits(long sliceNs, int contexts) {
             throw new InvalidModelException("platform: turns: contexts is " + contexts + "; it must be 1.."
                 + PlatformLimits.MAX_CONTEXTS);
         }
+        if (samples < 0 || samples > 0 && waitNs == 0) {
+            throw new InvalidModelException("platform: turns: samples is " + samples + " and wait is "
+                + Durations.format(waitNs) + "; samples counts measured waits, so wait must be there and positive");
+        }
+    }
+
+    /**
+     * Limits without a measured wait.
+     *
+     * @param sliceNs  as above
+     * @param contexts as above
+     */
+    public TurnLimits(final long sliceNs, final int contexts) {
+        this(sliceNs, contexts, 0, 0);
+    }
+
+    /** Whether the wait was measured. */
+    public boolean isMeasured() {
+        return waitNs > 0;
     }
 }

@@ -6,6 +6,7 @@ import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.PlatformLimits;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.core.BestEffortTurns;
@@ -134,13 +135,14 @@ public final class Hypotheses {
             case E2 -> deadlineCores(analysis, set);
             case U1 -> set == null || set.platform().optimistic() ? ensure(hypothesis) : new Finding(hypothesis,
                 Status.NOT_STATED, "no real-time task waits in its begin (optimistic: true)");
+            case U2 -> turnsOfWait(set);
             case U3 -> set == null || set.platform().limits().turns() == null
                 || set.platform().limits().turns().sliceNs() >= BestEffortTurns.SHORT_SLICE_NS ? ensure(hypothesis)
                 : new Finding(hypothesis, Status.FAILS, "the daemon gives best effort slices of "
                 + Durations.format(BestEffortTurns.SHORT_SLICE_NS) + ", turns says "
                 + Durations.format(set.platform().limits().turns().sliceNs()));
             case U5 -> neverDisabled(set);
-            case U2, U6 -> new Finding(hypothesis, Status.NOT_CHECKED, Evidence.of(hypothesis));
+            case U6 -> new Finding(hypothesis, Status.NOT_CHECKED, Evidence.of(hypothesis));
             default -> Evidence.isWatched(hypothesis)
                 ? new Finding(hypothesis, Status.WATCHED, Evidence.of(hypothesis)) : ensure(hypothesis);
         };
@@ -159,11 +161,27 @@ public final class Hypotheses {
         }
         if (limits.samples() > 0) {
             text.append(limits.contexts() > 0 ? "" : "; epsilon was measured").append(" in ").append(limits.samples())
-                .append(" updates, so one is longer with a probability of at most ")
-                .append(String.format(Locale.ROOT, "%.2f %%", RULE_OF_THREE / limits.samples()))
-                .append(" (95 % confidence)");
+                .append(" updates, ").append(atMost(limits.samples()));
         }
         return text.toString();
+    }
+
+    private static String atMost(final int samples) {
+        return "so one is longer with a probability of at most "
+            + String.format(Locale.ROOT, "%.2f %%", RULE_OF_THREE / samples) + " (95 % confidence)";
+    }
+
+    /** A measured wait says what the device did, of as many waits as there were. */
+    private static Finding turnsOfWait(final TaskSet set) {
+        final TurnLimits turns = set == null ? null : set.platform().limits().turns();
+        if (turns == null || !turns.isMeasured()) {
+            return new Finding(Hypothesis.U2, Status.NOT_CHECKED, Evidence.of(Hypothesis.U2));
+        }
+        return new Finding(Hypothesis.U2, Status.WATCHED, "a wait for best effort is at most "
+            + Durations.format(turns.waitNs()) + ", measured with " + turns.contexts()
+            + (turns.contexts() == 1 ? " best-effort context" : " best-effort contexts")
+            + (turns.samples() > 0 ? " in " + turns.samples() + " waits, " + atMost(turns.samples()) : "")
+            + "; `gpuseg status` counts calls and waits above their constants");
     }
 
     private static Finding newcomers(final TaskSet set) {

@@ -87,17 +87,25 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
                 continue;
             }
             final long callsNs = Math.multiplyExact((long) s.eta[p], work.calls(p));
+            final boolean measured = s.limits.turns().isMeasured();
             lines.add("turns: task \"" + task.name() + "\" waits at most " + work.waits[p] + (work.waits[p] == 1
                 ? " time" : " times") + " a job, with a slice of " + Durations.format(work.slice[p])
-                + ": best effort and new contexts " + ms(terms.interleavingNs()) + " ms, other real-time contexts and "
+                + (measured ? ": measured waits " + ms(terms.interleavingNs()) + " ms, other real-time contexts "
+                + ms(terms.interferenceNs()) + " ms, calls for others " + ms(terms.overheadNs()) + " ms"
+                : ": best effort and new contexts " + ms(terms.interleavingNs()) + " ms, other real-time contexts and "
                 + "one turn more " + ms(terms.interferenceNs()) + " ms, own switches "
-                + ms(terms.overheadNs() - callsNs) + " ms, calls for others " + ms(callsNs) + " ms"
+                + ms(terms.overheadNs() - callsNs) + " ms, calls for others " + ms(callsNs) + " ms")
                 + (task.schedulable() ? "" : ", when it passed the deadline"));
         }
     }
 
     private static String longestSlice(final TaskSet set, final Analysis byTurns) {
-        final int contexts = set.platform().limits().turns().contexts();
+        final TurnLimits stated = set.platform().limits().turns();
+        if (stated.isMeasured()) {
+            return "the wait of " + Durations.format(stated.waitNs()) + " was measured with slices of "
+                + Durations.format(stated.sliceNs()) + "; calibrate measures other slices";
+        }
+        final int contexts = stated.contexts();
         for (final long ns : SLICES_NS) {
             final TaskSet tried = set.withPlatform(set.platform().withLimits(set.platform().limits()
                 .withTurns(new TurnLimits(ns, contexts))));

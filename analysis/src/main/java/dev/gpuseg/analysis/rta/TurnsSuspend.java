@@ -36,6 +36,11 @@ import java.util.List;
  * </pre>
  * where a new context comes every P at most and keeps the driver's slice Ld for the delay.
  *
+ * <p>If the platform states a measured wait W, that comes in place of U2 and U3 for best effort and new contexts: in a
+ * wait the GPU is switched to the task, or switched to and serves best effort and new contexts, for at most W. Then
+ * q_i W replaces theta q_i, q_i N (L0 + theta) and the turns of new contexts, and the one turn more of a wait is one of
+ * a real-time context.
+ *
  * <p>Source: this project.
  */
 final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
@@ -275,6 +280,10 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
             return;
         }
         final TurnLimits turns = s.limits.turns();
+        if (turns.isMeasured()) {
+            buildMeasured(s, i, work, out);
+            return;
+        }
         final long turn = Math.addExact(turns.sliceNs(), s.theta[i]);
         out.addBase(Recurrence.OVERHEAD, Math.addExact(Math.multiplyExact(q, s.theta[i]),
             Math.multiplyExact((long) s.eta[i], work.calls(i))));
@@ -287,6 +296,17 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
                 Math.min(Math.multiplyExact(q, born), s.limits.newcomerNs()), 2 * s.theta[i]));
         }
         work.of(i, longest);
+        out.setExtra(work, Recurrence.INTERFERENCE);
+    }
+
+    /** A measured wait contains the turns of best effort and of new contexts and the switch; calls come besides. */
+    private static void buildMeasured(final PreparedSet s, final int i, final Work work, final Recurrence out) {
+        out.addBase(Recurrence.OVERHEAD, Math.multiplyExact((long) s.eta[i], work.calls(i)));
+        out.addBase(Recurrence.INTERLEAVING, Math.multiplyExact(work.waits[i], s.limits.turns().waitNs()));
+        if (s.limits.newcomerNs() > 0) {
+            out.add(Recurrence.OVERHEAD, s.limits.newcomerPeriodNs(), s.limits.newcomerNs(), 2 * s.theta[i]);
+        }
+        work.of(i, 0);
         out.setExtra(work, Recurrence.INTERFERENCE);
     }
 }

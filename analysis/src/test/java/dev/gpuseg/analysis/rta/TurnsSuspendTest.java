@@ -92,6 +92,31 @@ class TurnsSuspendTest {
         assertTrue(Analyses.get("turns-suspend").analyse(set).schedulable());
     }
 
+    /** Own 8 ms, one wait of 0.9 ms, which contains all turns and the switch, and four calls. */
+    @Test
+    void shouldTakeAMeasuredWaitInPlaceOfSlicesAndContexts() throws Exception {
+        final String measured = ", turns: {slice: 500us, contexts: 2, wait: 900us, samples: 600}";
+        final TaskSet set = set(measured + ", newcomers: none", CAMERA);
+        assertEquals(8_000 + 900 + 4 * 200, bound(set, 0));
+        assertEquals(8_000 + 900 + 4 * 200 + 2 * 200, bound(set(measured
+            + ", newcomers: {delay: 20ms, period: 100ms}", CAMERA), 0), "its turns are in the wait, its calls are not");
+        assertEquals(8_000 + 3 * 900 + 4 * 200, bound(set(measured + ", newcomers: none", CAMERA.replace("5ms",
+            "5ms, bursts: 3")), 0));
+        final String plan = "{name: plan, cpu: 2, period: 100ms, priority: 60, segments: [{gpu: {host: 0ms, device: "
+            + "3ms}}]}";
+        assertEquals(8_000 + 900 + 3_200 + 4 * 200, bound(set(measured + ", newcomers: none", CAMERA, plan), 0));
+        final Soundness sound = Soundness.of(Analyses.describe("turns-suspend"), set);
+        assertEquals(List.of("U6"), sound.findings().stream().filter(Hypotheses.Finding::isOpen)
+            .map(f -> f.hypothesis().id()).toList());
+        assertTrue(sound.findings().stream().anyMatch(f -> f.detail().contains("a wait for best effort is at most "
+            + "900us, measured with 2 best-effort contexts in 600 waits, so one is longer with a probability of at "
+            + "most 0.50 %")), sound.findings().toString());
+        final TaskSet again = new TaskSetReader().readText(TaskSetWriter.json(set), "again.json");
+        assertEquals(new TurnLimits(500 * US, 2, 900 * US, 600), again.platform().limits().turns());
+        assertTrue(TurnChoice.of(set).orElseThrow().lines().toString().contains("measured waits 0.9 ms"),
+            TurnChoice.of(set).orElseThrow().lines().toString());
+    }
+
     @Test
     void shouldNotClaimWhatTodaysDaemonDoesNotDo() throws Exception {
         final AnalysisDescription turns = Analyses.describe("turns-suspend");
@@ -142,6 +167,9 @@ class TurnsSuspendTest {
         "turns: {slice: 500, contexts: 2} | unit",
         "turns: {slice: 500us, contexts: 0} | 1..1024",
         "turns: {slice: 500us, contexts: 1025} | 1..1024",
+        "turns: {slice: 500us, contexts: 2, wait: 0ms} | wait",
+        "turns: {slice: 500us, contexts: 2, wait: 3} | unit",
+        "turns: {slice: 500us, contexts: 2, samples: 3} | wait is missing",
         "turns: {slice: 500us, contexts: 2, length: 1ms} | length"})
     void shouldRefuseOtherTurnsInOneLine(final String text, final String expected) {
         final String said = assertThrows(InvalidFileException.class, () -> set(", " + text, CAMERA)).getMessage();

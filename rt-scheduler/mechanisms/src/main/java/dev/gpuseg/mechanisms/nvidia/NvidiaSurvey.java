@@ -13,7 +13,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /** Says whether this mechanism works on this machine. {@link #verdict} touches no process but this one. */
@@ -26,6 +30,8 @@ public final class NvidiaSurvey {
     private static final Path YAMA = Path.of("/proc/sys/kernel/yama/ptrace_scope");
     private static final String TESTED = "580.159.04";
     private static final String FIRMWARE = "GPU Firmware:";
+    private static final String MODEL = "Model:";
+    private static final Pattern NUMBER = Pattern.compile("\\b[0-9]{3,4}\\.[0-9]+(\\.[0-9]+)?\\b");
     private static final String NO_FIRMWARE = "N/A";
 
     private NvidiaSurvey() {
@@ -99,6 +105,32 @@ public final class NvidiaSurvey {
         final String flavour = line.contains("Open Kernel Module") ? "open module" : "closed module, not tested";
         return line + " (" + flavour + (line.contains(TESTED) ? ", tested)" : ", tested with " + TESTED + ")")
             + DriverBranches.remark(line);
+    }
+
+    /** Version of the driver, such as 580.159.04; empty = it does not say. */
+    public static String driverVersion() {
+        return version(read(VERSION).lines().findFirst().orElse(""));
+    }
+
+    static String version(final String line) {
+        final Matcher number = NUMBER.matcher(line);
+        return number.find() ? number.group() : "";
+    }
+
+    /** Models of all GPUs that the driver lists, each once, in order; empty = it lists none. */
+    public static String models() {
+        return models(GpuIndex.directory());
+    }
+
+    static String models(final Path gpus) {
+        final Set<String> models = new TreeSet<>();
+        try (Stream<Path> list = Files.isDirectory(gpus) ? Files.list(gpus) : Stream.empty()) {
+            list.forEach(gpu -> read(gpu.resolve("information")).lines().filter(line -> line.startsWith(MODEL))
+                .forEach(line -> models.add(line.substring(MODEL.length()).strip())));
+        } catch (final IOException e) {
+            return "";
+        }
+        return String.join(", ", models);
     }
 
     private static Finding descriptors() {

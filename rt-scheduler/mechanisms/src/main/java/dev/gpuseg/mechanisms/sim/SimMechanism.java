@@ -25,6 +25,8 @@ import org.agrona.concurrent.UnsafeBuffer;
  * disable and applies it when the process opens it, so this counts as done.
  */
 public final class SimMechanism implements Mechanism {
+    /** Property of the daemon's JVM: {@code true} = best effort takes turns with short slices, as on a real GPU. */
+    public static final String SLICES_PROPERTY = "gpuseg.sim.slices";
     private static final ByteOrder LE = ByteOrder.LITTLE_ENDIAN;
     private static final int TIMEOUT_MS = 500;
     private static final int NO_SUCH_PROCESS = -3;
@@ -123,6 +125,12 @@ public final class SimMechanism implements Mechanism {
             failed += done ? 0 : n;
         }
         return failed;
+    }
+
+    /** On demand only: the rules of the virtual GPU bound a wait by the slice that runs and a switch. */
+    @Override
+    public boolean slicesBoundWaits() {
+        return Boolean.getBoolean(SLICES_PROPERTY);
     }
 
     @Override

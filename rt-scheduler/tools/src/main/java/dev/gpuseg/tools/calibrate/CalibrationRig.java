@@ -3,6 +3,7 @@ package dev.gpuseg.tools.calibrate;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.TimeoutException;
 
 /** A GPU on which the constants can be measured. One thread. Times in nanoseconds. */
@@ -16,12 +17,19 @@ public interface CalibrationRig extends AutoCloseable {
         /** Others, disabled by the daemon; begin waits for that. */
         BLOCKING,
         /** Others, held back by the daemon; begin does not wait. */
-        OPTIMISTIC
+        OPTIMISTIC,
+        /** Others, which take turns with short time slices; begin waits for the GPU alone, and for no driver call. */
+        TURNS;
+
+        /** Whether a daemon schedules the GPU meanwhile. */
+        boolean isScheduled() {
+            return this == BLOCKING || this == OPTIMISTIC || this == TURNS;
+        }
     }
 
     /**
-     * From now on, others are held back in company of processes that come and go, and calls and returns of before are
-     * forgotten.
+     * From now on, others are held back in company of processes that come and go and of monitors that poll, where there
+     * are any, and calls and returns of before are forgotten.
      *
      * @param perSecond how many processes are started in a second
      */
@@ -29,6 +37,12 @@ public interface CalibrationRig extends AutoCloseable {
 
     /** How many processes came and went in the measurements since {@link #churn}. */
     int cameAndWent();
+
+    /** The monitors that polled meanwhile; empty before {@link #churn}, or if there are none. */
+    List<String> monitors();
+
+    /** How often a context was enabled while {@link Mode#TURNS} was measured; 0 = nobody took turns. */
+    int turnsTaken();
 
     /** Times kernels of a set length, one after the other with pauses. */
     long[] responses(Mode mode, int jobs) throws IOException, InterruptedException, TimeoutException;

@@ -22,6 +22,8 @@ import java.util.stream.Collectors;
 /** A real NVIDIA GPU, with the CUDA programs of the bench. */
 public final class NvidiaCalibration extends DaemonCosts {
     private static final int LIMIT_S = 60;
+    /** A daemon warms up first, which takes as long as the machine is busy. */
+    private static final int START_LIMIT_S = 180;
     private static final long RATE_MS = 3_000;
     private static final double KERNEL_MS = 1;
     private static final double OTHER_MS = 20;
@@ -58,14 +60,18 @@ public final class NvidiaCalibration extends DaemonCosts {
     public long[] responses(final Mode mode, final int jobs) throws IOException, InterruptedException,
         TimeoutException {
         final List<CudaBench.Other> others = others(mode == Mode.ALONE ? 0 : mode == Mode.SHARED ? 1 : held);
-        final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
+        final boolean scheduled = mode.isScheduled();
         final Path directory = root.resolve("run" + number);
         final Path samples = root.resolve("samples" + number++ + ".csv");
-        try (Child daemon = scheduled ? daemon(directory) : null; Churn churn = scheduled ? startChurn() : null) {
+        try (Child daemon = scheduled ? daemon(directory, mode) : null;
+            Disturbances disturbances = scheduled ? disturb() : null) {
             final List<String> command = new ArrayList<>(List.of("env", "GPUSEG_DIR=" + directory,
                 CudaBench.program("rt"), "--mode", !scheduled ? "none" : mode == Mode.BLOCKING ? "wait" : "segment",
                 "--kernel-ms", Double.toString(KERNEL_MS), "--per", perIteration, "--jobs", Integer.toString(jobs),
                 "--seed", "1", "--samples", samples.toString()));
+            if (mode == Mode.TURNS) {
+                command.addAll(List.of("--warm", Integer.toString(WARM)));
+            }
             if (!others.isEmpty()) {
                 command.addAll(List.of("--pages", others.stream().map(o -> o.file().toString())
                     .collect(Collectors.joining(","))));
@@ -73,11 +79,11 @@ public final class NvidiaCalibration extends DaemonCosts {
             if (JSON.readTree(cuda.run("measured process", command)).path("wrong").asLong() != 0) {
                 throw new IllegalStateException("calibrate: kernels gave wrong results");
             }
-            end(churn);
+            end(disturbances);
             if (daemon != null) {
                 daemon.terminate();
                 daemon.awaitExit(LIMIT_S);
-                add(RuntimeDirectory.resolve(directory.toString()).journal());
+                add(mode, RuntimeDirectory.resolve(directory.toString()).journal());
             }
             return Files.readAllLines(samples).stream().skip(1).mapToLong(line -> Long.parseLong(line.split(",")[0]))
                 .toArray();
@@ -87,16 +93,19 @@ public final class NvidiaCalibration extends DaemonCosts {
     }
 
     /** Each makes a context of its own, works for a moment and ends. */
-    private Churn startChurn() {
+    private Disturbances disturb() throws IOException {
         final int run = number;
-        return churnPerSecond() == 0 ? null : new Churn(churnPerSecond(), i -> List.of(CudaBench.program("be"),
-            root.resolve("churn" + run + "-" + i).toString(), Double.toString(CHURN_KERNEL_MS), perIteration, CHURN_S));
+        return churnPerSecond() == 0 ? null : new Disturbances(churnPerSecond(), i -> List.of(CudaBench.program("be"),
+            root.resolve("churn" + run + "-" + i).toString(), Double.toString(CHURN_KERNEL_MS), perIteration, CHURN_S),
+            Disturbances.find(Disturbances.MONITOR, System.getenv("PATH")));
     }
 
-    private Child daemon(final Path directory) throws InterruptedException {
-        final Child daemon = Child.start("gpuseg run", JavaCommand.daemon(List.of("--dir", directory.toString(),
-            "--policy", "fp", "--mechanism", "nvidia", "--anticipate", "off", "--idle", idle)), root.resolve("errors"));
-        daemon.await("ready", LIMIT_S);
+    private Child daemon(final Path directory, final Mode mode) throws IOException, InterruptedException {
+        final List<String> options = new ArrayList<>(List.of("--dir", directory.toString(), "--mechanism", "nvidia",
+            "--anticipate", "off", "--idle", idle));
+        options.addAll(policy(root.resolve("policy-" + mode + ".yaml"), mode));
+        final Child daemon = Child.start("gpuseg run", JavaCommand.daemon(options), root.resolve("errors"));
+        daemon.await("ready", START_LIMIT_S);
         Thread.sleep(SETTLE_MS);   // it looks at the processes that run already
         return daemon;
     }
@@ -135,7 +144,9 @@ public final class NvidiaCalibration extends DaemonCosts {
 
     @Override
     public void describe(final ObjectNode into) {
-        into.put("mechanism", "nvidia").put("simulated", false).put("driver", NvidiaSurvey.verdict().reason());
+        into.put("mechanism", "nvidia").put("simulated", !NvidiaSurvey.isRealDriver())
+            .put("driver", NvidiaSurvey.verdict().reason())
+            .put("driver_version", NvidiaSurvey.driverVersion()).put("gpu", NvidiaSurvey.models());
     }
 
     @Override

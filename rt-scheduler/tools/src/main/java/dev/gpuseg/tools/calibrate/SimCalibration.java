@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.mechanisms.sim.SimMechanism;
 import dev.gpuseg.tools.demo.Workload;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.process.DaemonSettings;
@@ -14,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -45,9 +47,13 @@ public final class SimCalibration extends DaemonCosts {
     @Override
     public long[] responses(final Mode mode, final int jobs) throws IOException, InterruptedException,
         TimeoutException {
-        final List<long[]> all = phase(mode, jobs * KERNEL_EVERY_MS, KERNEL, mode == Mode.ALONE ? 0
-            : mode == Mode.SHARED ? 1 : held);
-        return all.get(0);
+        final List<long[]> all = phase(mode, (jobs + warm(mode)) * KERNEL_EVERY_MS, KERNEL,
+            mode == Mode.ALONE ? 0 : mode == Mode.SHARED ? 1 : held);
+        return Arrays.copyOfRange(all.get(0), Math.min(warm(mode), all.get(0).length), all.get(0).length);
+    }
+
+    private static int warm(final Mode mode) {
+        return mode == Mode.TURNS ? WARM : 0;
     }
 
     @Override
@@ -67,14 +73,19 @@ public final class SimCalibration extends DaemonCosts {
     private List<long[]> phase(final Mode mode, final int durationMs, final String measured, final int others)
         throws IOException, InterruptedException, TimeoutException {
         final Path directory = Files.createDirectories(root.resolve("run" + number++));
-        final boolean scheduled = mode == Mode.BLOCKING || mode == Mode.OPTIMISTIC;
+        final boolean scheduled = mode.isScheduled();
         try (SimulatedMachine machine = new SimulatedMachine(directory, directory, true)) {
             machine.startGpu(like.gpuOptions());
-            final List<String> options = new ArrayList<>(List.of("--anticipate", "off", "--idle", idle, "--policy",
-                (scheduled ? PolicyCatalog.builtIn().standard() : PolicyCatalog.builtIn().observing()).name()));
+            final List<String> options = new ArrayList<>(List.of("--anticipate", "off", "--idle", idle));
+            if (scheduled) {
+                options.addAll(policy(directory.resolve("policy.yaml"), mode));
+            } else {
+                options.addAll(List.of("--policy", PolicyCatalog.builtIn().observing().name()));
+            }
             options.addAll(DaemonSettings.write(directory.resolve("settings.yaml"),
                 "optimistic: " + (mode != Mode.BLOCKING)));
-            machine.startDaemon(List.of(), options);
+            machine.startDaemon(mode == Mode.TURNS ? List.of("-D" + SimMechanism.SLICES_PROPERTY + "=true")
+                : List.of(), options);
             final long startNs = System.nanoTime() + LEAD_NS;
             final List<Child> tasks = new ArrayList<>();
             if (!measured.isEmpty()) {
@@ -86,13 +97,14 @@ public final class SimCalibration extends DaemonCosts {
                     startNs, durationMs));
             }
             final List<long[]> responses = new ArrayList<>();
-            try (Churn churn = scheduled && churnPerSecond() > 0 ? startChurn(directory) : null) {
+            try (Disturbances disturbances = scheduled && churnPerSecond() > 0 ? disturb(directory)
+                : null) {
                 if (measured.isEmpty()) {
                     TimeUnit.NANOSECONDS.sleep(startNs + durationMs * NS_PER_MS - System.nanoTime());
                 } else {
                     tasks.get(0).awaitExit(LIMIT_S + durationMs / 1000);
                 }
-                end(churn);
+                end(disturbances);
             }
             for (final Child other : measured.isEmpty() ? tasks : tasks.subList(1, tasks.size())) {
                 other.terminate();   // what it has not done by now is of no interest
@@ -106,17 +118,17 @@ public final class SimCalibration extends DaemonCosts {
             }
             machine.stopDaemon();
             if (scheduled) {
-                add(RuntimeDirectory.resolve(directory.toString()).journal());
+                add(mode, RuntimeDirectory.resolve(directory.toString()).journal());
             }
             return responses;
         }
     }
 
-    /** Each registers, opens a task, works for a moment and ends. */
-    private Churn startChurn(final Path directory) {
-        return new Churn(churnPerSecond(), i -> List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
-            directory.toString(), "--name", "churn" + i, "--period", "20ms", "--segments", "gpu:0us+1ms",
-            "--cpu-mode", "sleep", "--duration", CHURN_MS + "ms"));
+    /** Each registers, opens a task, works for a moment and ends. No monitor knows a virtual GPU. */
+    private Disturbances disturb(final Path directory) throws IOException {
+        return new Disturbances(churnPerSecond(), i -> List.of(
+            NativePrograms.named("gpuseg-demo-task").toString(), "--dir", directory.toString(), "--name",
+            "churn" + i, "--period", "20ms", "--segments", "gpu:0us+1ms", "--cpu-mode", "sleep", "--duration", CHURN_MS + "ms"), null);
     }
 
     private static Child task(final SimulatedMachine machine, final Path directory, final String name,
@@ -137,7 +149,8 @@ public final class SimCalibration extends DaemonCosts {
 
     @Override
     public void describe(final ObjectNode into) {
-        into.put("mechanism", "sim").put("simulated", true).put("driver", "virtual GPU, " + like.describeGpu());
+        into.put("mechanism", "sim").put("simulated", true).put("driver", "virtual GPU, " + like.describeGpu())
+            .put("driver_version", "").put("gpu", "virtual GPU");
     }
 
     @Override

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.cli;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.io.ResultFile;
 import dev.gpuseg.command.ExitCode;
+import dev.gpuseg.core.BestEffortTurns;
 import dev.gpuseg.daemon.enforce.IdleMode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.mechanisms.CalibrationMethod;
@@ -13,6 +15,7 @@ import dev.gpuseg.mechanisms.MechanismDescription;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.tools.calibrate.AmdCalibration;
 import dev.gpuseg.tools.calibrate.AmdProfile;
+import dev.gpuseg.tools.calibrate.BeginWaits;
 import dev.gpuseg.tools.calibrate.Calibration;
 import dev.gpuseg.tools.calibrate.CalibrationRig;
 import dev.gpuseg.tools.calibrate.NvidiaCalibration;
@@ -44,8 +47,8 @@ final class CalibrateCommand implements Callable<Integer> {
     private static final double NS_PER_MS = 1e6;
     private static final double PERCENT = 100;
     /** Measurements that {@link #measure} makes: of responses, of those again with churn, of rates. */
-    private static final int RESPONSES = 4;
-    private static final int RESPONSES_OF_CHURN = 2;
+    private static final int RESPONSES = 5;
+    private static final int RESPONSES_OF_CHURN = 3;
     private static final int RATES = 2;
     /** A rate takes as long as so many kernels. */
     private static final int KERNELS_OF_A_RATE = 75;
@@ -54,6 +57,8 @@ final class CalibrateCommand implements Callable<Integer> {
 
     @Spec
     private CommandSpec spec;
+    /** How long begins waited with turns and slices. */
+    private BeginWaits waits;
 
     @Option(names = "--mechanism", paramLabel = "NAME", completionCandidates = Mechanisms.class,
         description = "How the GPU is controlled: ${COMPLETION-CANDIDATES} (default: as `gpuseg run` would choose; sim "
@@ -85,8 +90,8 @@ final class CalibrateCommand implements Callable<Integer> {
 
     @Option(names = "--churn", paramLabel = "N", defaultValue = "2",
         description = "Processes per second that make a context, work and end while delays are measured a second time, "
-            + "0..20; 0 measures only without them (default: ${DEFAULT-VALUE}). Driver calls take longer while "
-            + "contexts come and go.")
+            + "0..20, beside nvidia-smi in its forms where it is installed; 0 measures only without them (default: "
+            + "${DEFAULT-VALUE}). Driver calls take longer while contexts come and go.")
     private double churn;
 
     @Option(names = "--gpu", paramLabel = "N", defaultValue = "0",
@@ -238,6 +243,7 @@ final class CalibrateCommand implements Callable<Integer> {
         final long[] shared = say("shared", rig.responses(CalibrationRig.Mode.SHARED, jobs), result);
         final long[] blocking = say("blocking", rig.responses(CalibrationRig.Mode.BLOCKING, jobs), result);
         final long[] optimistic = say("optimistic", rig.responses(CalibrationRig.Mode.OPTIMISTIC, jobs), result);
+        final long[] turns = say("turns", rig.responses(CalibrationRig.Mode.TURNS, jobs), result);
         final long[] calls = say("driver_calls", rig.calls(), result);
         final long[] returns = say("enable", rig.returns(), result);
         final double one = rig.rate(1);
@@ -249,6 +255,7 @@ final class CalibrateCommand implements Callable<Integer> {
         result.put("quiet_epsilon_ns", quiet.epsilonNs()).put("quiet_alpha_ns", quiet.alphaNs())
             .put("churn_per_s", churn);
         if (churn == 0) {
+            addWaits(rig, new BeginWaits(quiet.aloneNs(), turns), result);
             return quiet;
         }
         rig.churn(churn);
@@ -257,8 +264,25 @@ final class CalibrateCommand implements Callable<Integer> {
             say("churn_optimistic", rig.responses(CalibrationRig.Mode.OPTIMISTIC, jobs), result), shared,
             say("churn_calls", rig.calls(), result), say("churn_enable", rig.returns(), result), one, two,
             rig.timesliceNs());
+        addWaits(rig, new BeginWaits(quiet.aloneNs(), turns, say("churn_turns",
+            rig.responses(CalibrationRig.Mode.TURNS, jobs), result)), result);
         result.put("churn_processes", rig.cameAndWent());
         return quiet.orLonger(Calibration.of(busy, MARGIN / PERCENT));
+    }
+
+    /** The waits, under which circumstances, and whether the others took turns in them. */
+    private void addWaits(final CalibrationRig rig, final BeginWaits measured, final ObjectNode result) {
+        if (others > 1 && rig.turnsTaken() == 0) {
+            throw new IllegalStateException("calibrate: of " + others + " processes none was given a turn; nothing is "
+                + "known of waits with turns (is the GPU used by others?)");
+        }
+        waits = measured;
+        final ObjectNode wait = result.putObject("wait_ns");
+        waits.describe(wait);
+        wait.put("contexts", others).put("slice_ns", BestEffortTurns.SHORT_SLICE_NS)
+            .put("turn_ns", BestEffortTurns.TURN_NS).put("turns_taken", rig.turnsTaken()).put("churn_per_s", churn);
+        final ArrayNode monitors = wait.putArray("monitors");
+        rig.monitors().forEach(monitors::add);
     }
 
     private long[] say(final String name, final long[] values, final ObjectNode result) {
@@ -281,7 +305,7 @@ final class CalibrateCommand implements Callable<Integer> {
         final StringBuilder text = new StringBuilder("# Written by gpuseg calibrate. Longest delays observed, plus ")
             .append(MARGIN).append(" %: no proof that none is longer.\n");
         if (result.path("simulated").asBoolean()) {
-            text.append("# SIMULATED: these are constants of a virtual GPU.\n");
+            text.append("# SIMULATED: these are constants of a virtual GPU or a stand-in.\n");
         }
         text.append("cpus: ").append(Runtime.getRuntime().availableProcessors()).append('\n');
         text.append("epsilon: ").append(Workload.us(c.epsilonNs()))
@@ -299,12 +323,22 @@ final class CalibrateCommand implements Callable<Integer> {
         text.append("theta: ").append(Workload.us(c.thetaNs())).append('\n');
         text.append("timeslice: ").append(Workload.us(Math.max(1, c.timesliceNs()))).append('\n');
         text.append("optimistic: true\n");
+        text.append("# With turns: of ").append(waits.count()).append(" begins none waited longer, so at most ")
+            .append(String.format(Locale.ROOT, "%.2f", waits.longerPercent()))
+            .append(" % do (95 % confidence).\nturns: {slice: ")
+            .append(Workload.us(BestEffortTurns.SHORT_SLICE_NS)).append(", contexts: ").append(others)
+            .append(", wait: ").append(Workload.us(waitNs())).append(", samples: ").append(waits.count()).append("}\n");
         // what a maximum of so many updates, with so many contexts, can say is printed with every bound
         text.append("contexts: ").append(others + 1).append('\n');
         text.append("samples: ").append(updates(result)).append('\n');
         text.append("measured: ").append(result.put("margin_percent", MARGIN)
             .put("one_way_epsilon_ns", c.oneWayNs())).append('\n');
         return text.toString();
+    }
+
+    /** The longest wait of a begin with the margin. */
+    private long waitNs() {
+        return Math.max(1, (long) Math.ceil(waits.longestNs() * (1 + MARGIN / PERCENT)));
     }
 
     /** The updates of which epsilon is the longest. */
@@ -321,16 +355,20 @@ final class CalibrateCommand implements Callable<Integer> {
         final PrintWriter to = spec.commandLine().getOut();
         if (json) {
             result.put("profile", out.toString()).put("epsilon_ns", c.epsilonNs()).put("alpha_ns", c.alphaNs())
-                .put("theta_ns", c.thetaNs()).put("timeslice_ns", c.timesliceNs());
+                .put("theta_ns", c.thetaNs()).put("wait_constant_ns", waitNs()).put("timeslice_ns", c.timesliceNs());
             to.println(result);
         } else {
             to.printf(Locale.ROOT, "%s%s%nepsilon %.3f ms (%.3f if no update both disables and enables; "
                 + "%.3f while no process makes or frees a context), longest driver call %.3f, switch %.3f ms, "
-                + "time slice %.3f ms; margin of %d %% in epsilon and the driver call%nwritten: %s%n",
+                + "time slice %.3f ms; margin of %d %% in epsilon, the driver call and the wait%n"
+                + "a begin with turns waits at most %.3f ms: longest of %d waits %.3f, p50 %.3f, p99 %.3f ms; "
+                + "a longer one has a probability of at most %.2f %%%nwritten: %s%n",
                 result.path("driver").asText(), result.path("simulated").asBoolean()
                 ? " (SIMULATED)" : "", c.epsilonNs() / NS_PER_MS, c.oneWayNs() / NS_PER_MS,
                 result.path("quiet_epsilon_ns").asLong() / NS_PER_MS, c.alphaNs() / NS_PER_MS,
-                c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, MARGIN, out);
+                c.thetaNs() / NS_PER_MS, c.timesliceNs() / NS_PER_MS, MARGIN, waitNs() / NS_PER_MS, waits.count(),
+                waits.longestNs() / NS_PER_MS, waits.quantileNs(500) / NS_PER_MS, waits.quantileNs(990) / NS_PER_MS,
+                waits.longerPercent(), out);
         }
         to.flush();
     }

@@ -3,20 +3,26 @@ package dev.gpuseg.tools.calibrate;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.tools.rig.StringOutput;
+import dev.gpuseg.tools.rig.SystemRig;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -83,6 +89,55 @@ class CalibrationTest {
     }
 
     @Test
+    void shouldSayOfWaitsWhatTheirNumberCanSay() {
+        final BeginWaits waits = new BeginWaits(1_000, new long[] {1_200, 900, 1_100}, new long[] {6_000});
+        assertEquals(4, waits.count());
+        assertEquals(5_000, waits.longestNs());
+        assertEquals(100, waits.quantileNs(500));
+        assertEquals(200, waits.quantileNs(750));
+        assertEquals(5_000, waits.quantileNs(990));
+        assertEquals(0, waits.quantileNs(1), "a response below the shortest alone waited for nothing");
+        assertEquals(75, waits.longerPercent());
+        final long[] many = new long[2_000];
+        assertEquals(0.15, new BeginWaits(0, many).longerPercent(), 1e-9);
+        final ObjectNode said = JsonNodeFactory.instance.objectNode();
+        waits.describe(said);
+        assertFalse(said.has("p999"), "of 4 waits");
+        new BeginWaits(0, many).describe(said);
+        assertTrue(said.has("p999"));
+        assertThrows(IllegalArgumentException.class, () -> new BeginWaits(0, new long[0]));
+    }
+
+    @Test
+    void shouldRefuseAMeasurementDuringWhichAMonitorEnded() throws Exception {
+        final Path starts = directory.resolve("starts");
+        final Path polls = directory.resolve("polls");
+        final Path monitor = script("monitor", "if [ \"$1\" = -lms ]; then echo x >> " + polls
+            + "; exec sleep 1000; fi; echo x >> " + starts);
+        try (Disturbances all = new Disturbances(5, i -> List.of("true"), monitor)) {
+            SystemRig.await("the monitor polls", 20_000, () -> Files.exists(starts) && Files.exists(polls));
+            assertTrue(all.stop() > 0);
+            assertEquals(List.of("monitor -lms 100", "monitor, 2 starts/s"), List.copyOf(all.monitors()));
+        }
+        final Path broken = script("broken", "[ \"$1\" != -lms ] || exit 6");
+        try (Disturbances all = new Disturbances(5, i -> List.of("true"), broken)) {
+            SystemRig.await("the monitor ends", 20_000, () -> !all.isPolling());
+            final String said = assertThrows(IllegalStateException.class, all::stop).getMessage();
+            assertTrue(said.contains("broken -lms 100) ended with status 6"), said);
+        }
+        assertEquals(monitor, Disturbances.find("monitor", "/nowhere:" + directory));
+        assertNull(Disturbances.find("monitor", "/nowhere"));
+        assertNull(Disturbances.find("monitor", null));
+    }
+
+    private Path script(final String name, final String body) throws Exception {
+        final Path file = directory.resolve(name);
+        Files.writeString(file, "#!/bin/sh\n" + body + "\n");
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+        return file;
+    }
+
+    @Test
     void shouldSplitHoldsIntoPartsAsFarAsTheProcessesTellThemApart() {
         final double[][] x = {{1, 1, 1}, {1, 1, 3}, {1, 2, 4}, {1, 4, 5}};
         final double[] y = {6, 12, 17, 24};   // 1 + 2 processes + 3 queues
@@ -115,8 +170,8 @@ class CalibrationTest {
         final StringOutput run = StringOutput.of("calibrate", "--mechanism", "sim", "--jobs", "50", "--out",
             profile.toString(), "--json", "--workload", directory.resolve("like.yaml").toString());
         assertEquals(ExitCode.OK, run.status(), run.text());
-        // six measurements of 50 kernels and two rates, each with a daemon of its own
-        assertEquals("mechanism sim: takes about 58 s, more where the machine is busy", run.err().lines().findFirst()
+        // eight measurements of 50 kernels and two rates, each with a daemon of its own
+        assertEquals("mechanism sim: takes about 72 s, more where the machine is busy", run.err().lines().findFirst()
             .orElse(""));
         final JsonNode json = new ObjectMapper().readTree(run.out());
         assertTrue(json.path("simulated").asBoolean());
@@ -144,6 +199,15 @@ class CalibrationTest {
         assertEquals(2, json.path("churn_per_s").asDouble());
         assertTrue(json.path("churn_processes").asInt() > 2, "processes came and went: " + json);
         assertTrue(json.path("quiet_epsilon_ns").asLong() <= json.path("epsilon_ns").asLong(), json.toString());
+        final JsonNode wait = json.path("wait_ns");
+        assertEquals(100, wait.path("n").asInt(), "of both measurements");
+        assertEquals(3, wait.path("longer_percent_at_most").asDouble());
+        assertTrue(wait.path("turns_taken").asInt() > 0, json.toString());
+        assertEquals(3, set.platform().limits().turns().contexts());
+        assertEquals(100_000, set.platform().limits().turns().sliceNs());
+        assertEquals(100, set.platform().limits().turns().samples());
+        assertEquals(wait.path("max").asLong() * 1.2, set.platform().limits().turns().waitNs(), 1_001);
+        assertEquals("virtual GPU", json.path("gpu").asText());
         assertTrue(Files.readString(profile).contains("hold while 2.0 processes a second make and free contexts"));
         return gpu.timesliceNs() > 1_500_000 && gpu.timesliceNs() < 12_000_000 && gpu.thetaNs() > 100_000
             && gpu.thetaNs() < 2_000_000 && usual < 15_000_000 ? null : gpu + ", " + json;
