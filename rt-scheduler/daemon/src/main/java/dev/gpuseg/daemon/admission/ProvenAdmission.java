@@ -371,7 +371,8 @@ public final class ProvenAdmission implements AdmissionControl {
             return "proven by " + by + ", too: " + TurnProof.text(other.analysis(), settings.platform());
         }
         return "not proven by " + by + ": " + (other.problem().isEmpty() ? "the bound of "
-            + other.set().tasks().stream().filter(task -> other.result().boundOf(other.set(), task.name()) == null && !task.bestEffort())
+            + other.set().tasks().stream().filter(task -> !task.bestEffort()
+                && other.result().boundOf(other.set(), task.name()) == null)
             .map(task -> '"' + task.name() + '"').collect(Collectors.joining(", ")) + " is above the deadline"
             : other.problem());
     }
