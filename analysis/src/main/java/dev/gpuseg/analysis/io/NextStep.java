@@ -29,9 +29,7 @@ final class NextStep {
             case HOLDS, CONDITIONAL -> (usesGpu(set) && set.platform().profile() == null
                 ? "measure epsilon with `gpuseg calibrate` on the machine, unless you have, and analyse again; then "
                 : "") + (verdict.kind() == Verdict.Kind.CONDITIONAL ? "see to the conditions of the verdict, " : "")
-                + (dossier.turns() != null && dossier.turns().takesTurns() ? "start `gpuseg run` without --admission "
-                + "enforce, which switches turns off" : "start `gpuseg run --admission enforce --taskset " + file + "`")
-                + ", let the tasks run, record them with "
+                + "start `gpuseg run --admission enforce --taskset " + file + "`, let the tasks run, record them with "
                 + "`gpuseg trace record`, and see with " + check + " whether they keep what they declare";
         };
     }

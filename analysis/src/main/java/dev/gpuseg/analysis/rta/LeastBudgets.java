@@ -94,6 +94,9 @@ public final class LeastBudgets {
 
     private long least(final int index, final Task task, final long windowNs) {
         final Gpu gpu = set.platform().gpus().get(task.gpu());
+        if (model == Model.TURNS) {
+            return boundOf(index);   // waits for turns count, since nothing tells the daemon of them
+        }
         final boolean gate = model == Model.GATED_WINDOWS;
         final long base = Math.addExact(windowNs, gate ? gpu.thetaNs() : optimistic ? 2 * gpu.stalledEpsilonNs() : 0);
         // pieces of a window that loses the GPU are not one interval: all that its response can contain counts

@@ -10,19 +10,18 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The better of two bounds for a set whose platform states turns: begins that are enforced by driver calls, or begins
- * that wait for none. Every report prints the same.
+ * Which of two bounds runs a set whose platform states turns: begins that wait for no driver call where these bounds
+ * hold, since they measure better, else begins that are enforced by driver calls. Every report prints the same.
  *
  * @param calls      the bounds by calls
  * @param turns      the bounds by turns
- * @param takesTurns whether those by turns are the better ones
+ * @param takesTurns whether those by turns hold
  * @param lines      what was chosen and why, what each wait costs, which slice would help; each without a full stop
  */
 public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean takesTurns, List<String> lines) {
     /** Slices of best effort that are tried, the longest first. */
     private static final long[] SLICES_NS = {20_000_000, 10_000_000, 5_000_000, 2_000_000, 1_000_000, 500_000, 250_000,
         100_000, 50_000};
-    private static final long PPM = 1_000_000;
 
     /** Copies the list. */
     public TurnChoice {
@@ -45,14 +44,13 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
         final AnalysisResult calls = byCalls.analyse(set);
         final AnalysisResult turns = byTurns.analyse(set);
         final Soundness sound = Soundness.of(byTurns.description(), set);
-        final boolean better = sound.verdict() != Soundness.Verdict.NOT_SOUND && turns.schedulable()
-            && (!calls.schedulable() || share(turns) < share(calls));
+        final boolean better = sound.verdict() != Soundness.Verdict.NOT_SOUND && turns.schedulable();
         final List<String> lines = new ArrayList<>();
         lines.add("turns: begins that wait for no driver call (" + byTurns.name() + ") "
             + (turns.schedulable() ? "keep every deadline" : "can miss a deadline") + ", begins with calls ("
             + byCalls.name() + ") " + (calls.schedulable() ? "keep every deadline" : "can miss a deadline")
-            + "; the bounds are those of " + (better ? byTurns.name() + ", with turns on, so without --admission "
-            + "enforce" : byCalls.name() + ", with sharing: timeslices or --admission enforce, without turns"));
+            + "; the bounds are those of " + (better ? byTurns.name() + ", by which --admission enforce runs the set"
+            : byCalls.name() + ", by which --admission enforce runs the set, without turns"));
         if (sound.verdict() == Soundness.Verdict.NOT_SOUND) {
             lines.add("turns: " + byTurns.name() + " is " + sound.text());
         }
@@ -61,20 +59,9 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
         return Optional.of(new TurnChoice(calls, turns, better, lines));
     }
 
-    /** The analysis whose bounds are the better ones. */
+    /** The analysis whose bounds run. */
     public Analysis analysis() {
         return Analyses.get((takesTurns ? turns : calls).analysis());
-    }
-
-    /** The largest bound / deadline, in parts per million. */
-    private static long share(final AnalysisResult result) {
-        long largest = 0;
-        for (final TaskResult task : result.tasks()) {
-            if (task.wcrtNs() != null) {
-                largest = Math.max(largest, task.wcrtNs() / Math.max(1, task.deadlineNs() / PPM));
-            }
-        }
-        return largest;
     }
 
     private static void addWaits(final TaskSet set, final AnalysisResult turns, final List<String> lines) {

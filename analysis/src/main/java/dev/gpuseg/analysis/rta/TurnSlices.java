@@ -24,4 +24,24 @@ public final class TurnSlices {
         }
         return slices;
     }
+
+    /**
+     * What waits and calls for others can take from a job of the only real-time task with windows: what a job pays that
+     * is in progress when begins change to calls (theorem 17 of {@code docs/turns.md}).
+     *
+     * @param set  with turns, every real-time task with a core and priorities
+     * @param name of the task
+     * @return ns
+     * @throws dev.gpuseg.analysis.model.InvalidModelException if the analysis refuses the set
+     */
+    public static long waitNs(final TaskSet set, final String name) {
+        final PreparedSet s = PreparedSet.of(set);
+        final TurnsSuspend.Work work = ((TurnsSuspend) Analyses.get(TurnsSuspend.NAME)).begin(s, s.deadline.clone());
+        for (int p = 0; p < s.realTimeCount; p++) {
+            if (set.tasks().get(s.index[p]).name().equals(name)) {
+                return work.waitNs(p);
+            }
+        }
+        throw new IllegalArgumentException("task \"" + name + "\" is not a real-time task of the set");
+    }
 }

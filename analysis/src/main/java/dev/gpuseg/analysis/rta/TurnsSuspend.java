@@ -112,6 +112,20 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
                 s.limits.newcomerPeriodNs()));
         }
 
+        /** All that is neither own nor of another task, for a job that keeps its deadline; no other has windows. */
+        long waitNs(final int p) {
+            final long turn = Math.addExact(turns.sliceNs(), s.theta[p]);
+            final long delay = s.limits.newcomerNs();
+            final long born = delay == 0 ? 0 : Math.addExact(s.timeslice[p], s.theta[p]);
+            final long best = Math.addExact(Math.multiplyExact(turns.contexts(), turn),
+                Math.multiplyExact(more, Math.max(turn, born)));
+            final long regular = Math.addExact(Math.multiplyExact(waits[p], Math.addExact(s.theta[p], best)),
+                Math.multiplyExact((long) s.eta[p], calls(p)));
+            return delay == 0 ? regular : Math.addExact(regular, Math.multiplyExact(
+                IntegerMath.ceilDiv(s.deadline[p] + delay, s.limits.newcomerPeriodNs()),
+                Math.addExact(Math.min(Math.multiplyExact(waits[p], born), delay), 2 * s.theta[p])));
+        }
+
         void of(final int i, final long longestTurnNs) {
             analysed = i;
             anyTurn = longestTurnNs;

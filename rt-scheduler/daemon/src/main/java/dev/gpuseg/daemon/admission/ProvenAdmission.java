@@ -17,6 +17,7 @@ import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.LeastBudgets;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
+import dev.gpuseg.analysis.rta.TurnSlices;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.Sharing;
@@ -60,8 +61,28 @@ public final class ProvenAdmission implements AdmissionControl {
     private record Incident(long timeNs, int uid, String name, String text, Prospect prospect) {
     }
 
+    /**
+     * What was found for a set.
+     *
+     * @param prospect by the bounds that run
+     * @param other    by the others; null if nobody states turns
+     * @param turns    whether begins are by turns
+     * @param crossing what jobs in progress pay for this change; null if there are none
+     */
+    private record Verdict(Prospect prospect, Prospect other, boolean turns, Crossing crossing) {
+    }
+
+    /** A task whose begins were by turns when they changed to calls, while it was open: theorem 17. */
+    private record Crossing(int clientId, String name, long waitNs, long untilNs) {
+        boolean isOf(final Admitted task) {
+            return task.clientId() == clientId && task.request().name().equals(name);
+        }
+    }
+
     private final AdmissionSettings settings;
     private final Capabilities capabilities;
+    /** Why this daemon takes no turns; empty if it can. */
+    private final String noTurns;
     private final AdmittedFile file;
     private final LongSupplier clockNs;
     private final TaskModels models;
@@ -72,6 +93,15 @@ public final class ProvenAdmission implements AdmissionControl {
     private Map<String, OverrunAction> overrunRules = Map.of();
     private SoundAnalysis sound;
     private Prospect current;
+    /** What the bounds that do not run say of what is open; null if nobody states turns. */
+    private Prospect other;
+    /** Whether begins are proven by turns. */
+    private boolean takesTurns;
+    private Crossing crossing;
+    /** Null where the daemon does as it likes. */
+    private TurnsControl control;
+    /** The device may not follow the last change yet. */
+    private boolean changes;
     /** Where the bounds of open tasks stand; null before the dispatcher is there. */
     private PromisedBounds promised;
     private final Set<Integer> promisedTo = new HashSet<>();
@@ -97,6 +127,24 @@ public final class ProvenAdmission implements AdmissionControl {
      */
     public ProvenAdmission(final AdmissionSettings settings, final Policy policy, final Capabilities capabilities,
         final int gpus, final Path state, final LongSupplier clockNs) {
+        this(settings, policy, capabilities, gpus, state, clockNs, "this daemon takes no turns");
+    }
+
+    /**
+     * The same for a daemon that may take turns.
+     *
+     * @param settings     mode other than off
+     * @param policy       what decides, with its parameters
+     * @param capabilities of the mechanism
+     * @param gpus         number of GPUs that the daemon drives
+     * @param state        file of the admitted tasks
+     * @param clockNs      CLOCK_MONOTONIC, ns
+     * @param noTurns      why best effort takes no turns, one line; empty if it can
+     * @throws IllegalArgumentException if admission is to be enforced and cannot be, with one line of why
+     */
+    public ProvenAdmission(final AdmissionSettings settings, final Policy policy, final Capabilities capabilities,
+        final int gpus, final Path state, final LongSupplier clockNs, final String noTurns) {
+        this.noTurns = noTurns;
         this.settings = settings;
         this.policy = policy;
         this.clockNs = clockNs;
@@ -111,7 +159,7 @@ public final class ProvenAdmission implements AdmissionControl {
             say(impossible);
         }
         load();
-        judged(judge(sound, tasks));
+        adopt(decide(sound, tasks));
     }
 
     private String impossible(final int gpus) {
@@ -161,7 +209,7 @@ public final class ProvenAdmission implements AdmissionControl {
             say(e.getMessage());
             return;
         }
-        if (sound.exists() && judge(sound, places).proven()) {
+        if (sound.exists() && decide(sound, places).prospect().proven()) {
             tasks.addAll(places);
         } else if (!places.isEmpty()) {
             dropped += places.size();
@@ -183,12 +231,15 @@ public final class ProvenAdmission implements AdmissionControl {
         others.remove(place);
         final List<Admitted> all = new ArrayList<>(others);
         all.add(newcomer);
+        Verdict verdict = null;
         Prospect prospect = null;
         String why = conflict(newcomer, others);
         if (why == null) {
-            prospect = judge(sound, all);
+            verdict = decide(sound, all);
+            prospect = verdict.prospect();
             why = prospect.proven() ? null : Refusal.text(prospect, nameInSet(newcomer, all),
-                prospect.problem().isEmpty() ? Boosts.advice(prospect, sound.boosted(), all, settings.declared()) : "");
+                prospect.problem().isEmpty() ? Boosts.advice(prospect, sound.boosted(), all, settings.declared()) : "")
+                + ofOther(verdict, nameInSet(newcomer, all));
         }
         if (why != null) {
             incident(newcomer, why, prospect);
@@ -202,7 +253,7 @@ public final class ProvenAdmission implements AdmissionControl {
         tasks.clear();
         tasks.addAll(others);
         tasks.add(prospect == null ? newcomer.withSource(Admitted.Source.UNKNOWN) : newcomer);
-        judged(prospect == null ? judge(sound, tasks) : prospect);
+        adopt(prospect == null ? decide(sound, tasks) : verdict);
         save();
         return null;
     }
@@ -215,6 +266,115 @@ public final class ProvenAdmission implements AdmissionControl {
     public synchronized void promise(final PromisedBounds bounds) {
         promised = bounds;
         judged(current);
+    }
+
+    /**
+     * Where the daemon is told whether begins are by turns; at first they are not. Before the first client.
+     *
+     * @param turns takes turns, or not
+     */
+    public synchronized void control(final TurnsControl turns) {
+        control = turns;
+        if (takesTurns) {
+            tell(current);
+        }
+    }
+
+    /**
+     * Which bounds run. Where no real-time task is open, those by turns if they hold, as these measure better, unless
+     * those by calls hold, too, and the file declares more tasks with windows, which will need calls. Beside an open
+     * task begins change from turns to calls only, and the job in progress must keep its deadline (theorem 17).
+     */
+    private Verdict decide(final SoundAnalysis plain, final List<Admitted> admitted) {
+        final TurnProof proof = TurnProof.of(settings, plain, noTurns);
+        final Prospect calls = judge(plain, admitted);
+        if (!takesTurns && (!proof.isStated() || !plain.exists())) {
+            return new Verdict(calls, null, false, crossing);
+        }
+        final Prospect turns = !proof.isStated() ? Prospect.unproven(null, "the platform states no turns")
+            : judgeTurns(proof, plain, admitted);
+        final Admitted open = tasks.stream().filter(task -> task.isRealTime() && !task.isKept()
+            && admitted.stream().anyMatch(same -> isOf(same, task.clientId(), task.request().name())))
+            .findFirst().orElse(null);
+        final boolean anyRealTime = admitted.stream().anyMatch(Admitted::isRealTime);
+        if (open == null || !takesTurns) {
+            final boolean chosen = open == null && anyRealTime && turns.proven()
+                && !(calls.proven() && awaitsMore(admitted));
+            return new Verdict(chosen ? turns : calls, chosen ? calls : turns, chosen, open == null ? null : crossing);
+        }
+        if (turns.proven() && anyRealTime) {
+            return new Verdict(turns, calls, true, null);
+        }
+        if (!plain.turns()) {
+            return new Verdict(Prospect.unproven(plain.analysis(), "begins of task \"" + open.request().name()
+                + "\" are by turns, and their change to policy " + policy.name() + " has no sound analysis; close it "
+                + "first"), turns, false, null);
+        }
+        final Crossing before = crossing;
+        crossing = crossing(open);
+        final Verdict crossed = new Verdict(judge(plain, admitted), turns, false, crossing);
+        crossing = before;
+        return crossed;
+    }
+
+    /** What its job in progress pays; counted for as long as a job can meet one that it delayed. */
+    private Crossing crossing(final Admitted open) {
+        final long longestNs = current.set().tasks().stream().mapToLong(Task::deadlineNs).max().orElse(0);
+        return new Crossing(open.clientId(), open.request().name(),
+            TurnSlices.waitNs(current.set(), nameInSet(open, tasks)), clockNs.getAsLong() + 2 * longestNs);
+    }
+
+    /** Whether the file declares a task with windows that is not open and will need calls. */
+    private boolean awaitsMore(final List<Admitted> admitted) {
+        return settings.declared().tasks().stream().anyMatch(task -> !task.bestEffort() && task.gpuSegmentCount() > 0
+            && admitted.stream().noneMatch(open -> open.request().name().equals(task.name())));
+    }
+
+    private Prospect judgeTurns(final TurnProof proof, final SoundAnalysis plain, final List<Admitted> admitted) {
+        final String conflict = proof.conflict(admitted);
+        return conflict.isEmpty() ? proof.checked(judgeBy(proof.analysis(), false, admitted), admitted)
+            : Prospect.unproven(proof.analysis(), conflict);
+    }
+
+    /** What the other bounds say, after a refusal by those that would run. */
+    private String ofOther(final Verdict verdict, final String newcomer) {
+        final String text = verdict.other() == null || verdict.other().analysis() == null ? ""
+            : "; by turns: " + Refusal.text(verdict.other(), newcomer);
+        return text + (takesTurns && verdict.crossing() != null ? "; counted is a job of \""
+            + verdict.crossing().name() + "\" that began by turns: open it after this task, not before" : "");
+    }
+
+    private void adopt(final Verdict verdict) {
+        other = verdict.other();
+        crossing = verdict.crossing();
+        final boolean isNew = verdict.turns() != takesTurns;
+        takesTurns = verdict.turns();
+        if (isNew && control != null) {
+            tell(verdict.prospect());
+        }
+        judged(verdict.prospect());
+    }
+
+    private void tell(final Prospect prospect) {
+        changes = true;
+        control.take(takesTurns, "admission " + (takesTurns ? "by turns: " : "by calls: ")
+            + TurnProof.text(prospect.analysis(), settings.platform()));
+    }
+
+    /** What the bounds that do not run say; empty if nobody states turns. */
+    private String otherSays() {
+        if (other == null) {
+            return "";
+        }
+        final String by = takesTurns ? "calls" : "turns";
+        if (other.proven()) {
+            return "proven by " + by + ", too: " + TurnProof.text(other.analysis(), settings.platform());
+        }
+        return "not proven by " + by + ": " + (other.problem().isEmpty() ? "the bound of "
+            + other.set().tasks().stream().filter(task -> !task.bestEffort()
+                && other.result().boundOf(other.set(), task.name()) == null)
+            .map(task -> '"' + task.name() + '"').collect(Collectors.joining(", ")) + " is above the deadline"
+            : other.problem());
     }
 
     /**
@@ -316,11 +476,26 @@ public final class ProvenAdmission implements AdmissionControl {
     }
 
     @Override
-    public synchronized void opened(final TaskOpen request, final int taskId) {
+    public void opened(final TaskOpen request, final int taskId) {
+        final TurnsControl turns = awaited();
+        final boolean inForce = turns == null || turns.isInForce();   // without the lock: status does not wait for it
+        opened(request, taskId, inForce);
+    }
+
+    private synchronized TurnsControl awaited() {
+        final boolean waits = changes || takesTurns;
+        changes = false;
+        return waits ? control : null;
+    }
+
+    private synchronized void opened(final TaskOpen request, final int taskId, final boolean inForce) {
         tasks.replaceAll(task -> isOf(task, request.clientId(), request.name()) ? task.withTaskId(taskId) : task);
+        if (!inForce && takesTurns && request.priority() > 0) {
+            withoutTurns(request);
+        }
         final Admitted before = tasks.stream().filter(task -> task.taskId() == taskId).findFirst().orElse(null);
         if (before != null && before.source() == Admitted.Source.DECLARED
-            && tasks.stream().anyMatch(other -> other != before && beganAlone(other, before))) {
+            && tasks.stream().anyMatch(beside -> beside != before && beganAlone(beside, before))) {
             say("a task in process " + before.pid() + " began without waiting in the moment in which \""
                 + request.name() + "\" was opened beside it; nothing is proven while that is open");
             tasks.replaceAll(task -> task == before ? task.withSource(Admitted.Source.UNKNOWN) : task);
@@ -329,10 +504,24 @@ public final class ProvenAdmission implements AdmissionControl {
         judged(current);
     }
 
+    /** The only real-time task with windows has begun nothing yet, so it can still go by calls. */
+    private void withoutTurns(final TaskOpen request) {
+        final Prospect calls = judge(sound, tasks);
+        if (!calls.proven()) {
+            say("the time slices by which \"" + request.name() + "\" is proven are not set, as the driver does not "
+                + "answer or refuses them; nothing is proven while it is open");
+            tasks.replaceAll(task -> isOf(task, request.clientId(), request.name())
+                ? task.withSource(Admitted.Source.UNKNOWN) : task);
+            return;
+        }
+        adopt(new Verdict(calls, Prospect.unproven(current.analysis(), "the time slices were not set in time"), false,
+            null));
+    }
+
     @Override
     public synchronized void closed(final int clientId, final String name) {
         if (tasks.removeIf(task -> isOf(task, clientId, name))) {
-            judged(judge(sound, tasks));
+            adopt(decide(sound, tasks));
             save();
         }
     }
@@ -343,7 +532,7 @@ public final class ProvenAdmission implements AdmissionControl {
             return;   // what it had is kept for the next daemon
         }
         if (tasks.removeIf(task -> !task.isKept() && task.clientId() == clientId)) {
-            judged(judge(sound, tasks));
+            adopt(decide(sound, tasks));
             save();
         }
     }
@@ -396,7 +585,7 @@ public final class ProvenAdmission implements AdmissionControl {
         overrunRules = rules;
         final String what = wanted.equals(policyBefore) ? "rules for tasks" : "policy " + wanted.name();
         String why = next.exists() ? null : next.reason();
-        Prospect prospect = null;
+        Verdict verdict = null;
         final List<Admitted> changed = new ArrayList<>();
         for (final Admitted task : tasks) {
             final Admitted now = task.source() == Admitted.Source.DECLARED ? task : reclassified(task);
@@ -414,8 +603,8 @@ public final class ProvenAdmission implements AdmissionControl {
             }
         }
         if (why == null) {
-            prospect = judge(next, changed);
-            why = prospect.proven() ? null : Refusal.text(prospect, null);
+            verdict = decide(next, changed);
+            why = verdict.prospect().proven() ? null : Refusal.text(verdict.prospect(), null) + ofOther(verdict, null);
         }
         if (why != null && settings.mode() == AdmissionMode.ENFORCE) {
             policy = policyBefore;
@@ -429,9 +618,10 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         sound = next;
         dropped += tasks.size() - changed.size();
+        final Verdict now = verdict == null ? decide(sound, changed) : verdict;
         tasks.clear();
         tasks.addAll(changed);
-        judged(prospect == null ? judge(sound, tasks) : prospect);
+        adopt(now);
         return null;
     }
 
@@ -456,8 +646,9 @@ public final class ProvenAdmission implements AdmissionControl {
         if (changed.equals(tasks)) {
             return null;
         }
-        final Prospect prospect = judge(sound, changed);
-        String why = prospect.proven() ? null : Refusal.text(prospect, null);
+        final Verdict verdict = decide(sound, changed);
+        String why = verdict.prospect().proven() ? null : Refusal.text(verdict.prospect(), null)
+            + ofOther(verdict, null);
         for (int i = 0; i < changed.size(); i++) {
             if (changed.get(i).source() == Admitted.Source.UNKNOWN
                 && tasks.get(i).source() != Admitted.Source.UNKNOWN) {
@@ -474,7 +665,7 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         tasks.clear();
         tasks.addAll(changed);
-        judged(prospect);
+        adopt(verdict);
         return null;
     }
 
@@ -504,7 +695,7 @@ public final class ProvenAdmission implements AdmissionControl {
         final int before = tasks.size();
         if (tasks.removeIf(task -> task.isKept() && nowNs - task.keptUntilNs() >= 0)) {
             dropped += before - tasks.size();
-            judged(judge(sound, tasks));
+            adopt(decide(sound, tasks));
             save();
         }
     }
@@ -526,9 +717,10 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         final boolean boosts = admitted.stream().anyMatch(Boosts::counts);
         final SoundAnalysis by = boosts ? plain.boosted() : plain;
-        if (!by.exists()) {
-            return Prospect.unproven(null, by.reason());
-        }
+        return by.exists() ? judgeBy(by.analysis(), boosts, admitted) : Prospect.unproven(null, by.reason());
+    }
+
+    private Prospect judgeBy(final Analysis analysis, final boolean boosts, final List<Admitted> admitted) {
         final List<Task> placed = new ArrayList<>();
         if (settings.declared() != null) {
             for (final Task task : settings.declared().tasks()) {
@@ -551,7 +743,7 @@ public final class ProvenAdmission implements AdmissionControl {
             disorder = Boosts.disorder(admitted, placed);
         }
         if (!disorder.isEmpty()) {
-            return Prospect.unproven(by.analysis(), disorder);
+            return Prospect.unproven(analysis, disorder);
         }
         final List<Task> floating = new ArrayList<>();
         for (final Admitted open : admitted) {
@@ -560,12 +752,12 @@ public final class ProvenAdmission implements AdmissionControl {
             }
         }
         final Chains chains = DeclaredChains.of(settings.declared(), placed);
-        final String unbounded = ChainAnalysis.refusal(by.analysis(), chains);
+        final String unbounded = ChainAnalysis.refusal(analysis, chains);
         if (!unbounded.isEmpty()) {
-            return Prospect.unproven(by.analysis(), unbounded);
+            return Prospect.unproven(analysis, unbounded);
         }
         final String id = settings.declared() == null ? "admitted" : settings.declared().id();
-        return withBudgets(Prospect.of(withPartitions(by.analysis(), admitted), id, settings.platform(),
+        return withBudgets(Prospect.of(withPartitions(analysis, admitted), id, settings.platform(),
             settings.waitMode(), placed, floating, chains), admitted, boosts);
     }
 
@@ -603,8 +795,10 @@ public final class ProvenAdmission implements AdmissionControl {
     }
 
     /** A hint may have changed the priorities since. The process is the one that registered, once it is known. */
-    private static Task asOpened(final Task declared, final Admitted open) {
-        final Task task = open.pid() > 0 ? declared.inProcess("pid " + open.pid()) : declared;
+    private Task asOpened(final Task declared, final Admitted open) {
+        final Task found = open.pid() > 0 ? declared.inProcess("pid " + open.pid()) : declared;
+        final Task task = crossing == null || !crossing.isOf(open) || clockNs.getAsLong() - crossing.untilNs() >= 0
+            ? found : found.withTimes(found.deadlineNs(), found.jitterNs(), found.blockingNs() + crossing.waitNs());
         if (open.priority() == open.request().priority() && open.gpuPriority() == open.request().gpuPriority()) {
             return task;
         }
@@ -671,6 +865,9 @@ public final class ProvenAdmission implements AdmissionControl {
         node.put("claim", current.set() == null ? ""
             : Soundness.of(current.analysis().description(), current.set(), true).text() + ofUndeclared());
         node.put("problem", current.problem());
+        node.put("begins", takesTurns ? "turns" : "calls");
+        node.put("constants", TurnProof.text(current.analysis(), settings.platform()));
+        node.put("other", otherSays());
         final long broken = promised == null ? 0 : promised.broken();
         node.put("bounds_broken", broken);
         node.put("proven", broken == 0 && isProven());

@@ -29,8 +29,9 @@ import java.util.stream.Collectors;
  * @param reason   one line: why there is none, and what to do; empty if there is one
  * @param boosted  the one for tasks whose threads run at a CPU ceiling inside their windows, or why there is none; null
  *                 in that one
+ * @param turns    whether begins that wait for no driver call have one, too
  */
-public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boosted) {
+public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boosted, boolean turns) {
     /** The mechanisms of level 3, as a list in a sentence. */
     private static final String INTERRUPTING = MechanismCatalog.all().stream()
         .filter(row -> row.level() == Capabilities.INTERRUPT).map(MechanismDescription::name)
@@ -65,7 +66,9 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         final Wanted wanted = new Wanted(level == Capabilities.GATE ? Mechanism.GATE : Mechanism.INTERRUPT,
             cores == CoreOrder.EDF ? Cores.DEADLINE : Cores.PRIORITY,
             mode == WaitMode.BUSY ? Waiting.BUSY : Waiting.SUSPEND, false);
-        return wanted.in(proven).map(name -> some(name, boosted(proven, wanted)))
+        final boolean turns = proven.stream().anyMatch(a -> a.name().equals(TurnProof.ANALYSIS)
+            && a.mechanism() == wanted.mechanism() && a.cores() == wanted.cores() && a.waiting() == wanted.waiting());
+        return wanted.in(proven).map(name -> some(name, boosted(proven, wanted), turns))
             .orElseGet(() -> none(missing(policy, proven, wanted)));
     }
 
@@ -141,7 +144,8 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         }
         try {
             return new SoundAnalysis(new TimePartitioned(table, task -> 0, cores == CoreOrder.EDF), "",
-                none("a boost inside windows has no sound analysis under time partitions; open the task without one"));
+                none("a boost inside windows has no sound analysis under time partitions; open the task without one"),
+                false);
         } catch (final IllegalArgumentException e) {
             return none(e.getMessage());
         }
@@ -152,7 +156,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         final Wanted wanted = new Wanted(plain.mechanism(), plain.cores(), plain.waiting(), true);
         final Optional<String> name = wanted.in(proven);
         if (name.isPresent()) {
-            return some(name.get(), null);
+            return some(name.get(), null, false);
         }
         if (wanted.waiting() == Waiting.BUSY
             && proven.stream().anyMatch(a -> a.boosted() && a.mechanism() == wanted.mechanism())) {
@@ -163,16 +167,16 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             + "mechanism of level 3 only (" + INTERRUPTING + "); open the task without one");
     }
 
-    private static SoundAnalysis some(final String name, final SoundAnalysis boosted) {
+    private static SoundAnalysis some(final String name, final SoundAnalysis boosted, final boolean turns) {
         final Analysis analysis = Analyses.get(name);
         if (analysis.claim() != Analysis.Claim.SOUND) {
             throw new IllegalStateException("analysis " + name + " is not sound for this scheduler");
         }
-        return new SoundAnalysis(analysis, "", boosted);
+        return new SoundAnalysis(analysis, "", boosted, turns);
     }
 
     private static SoundAnalysis none(final String reason) {
-        return new SoundAnalysis(null, reason, null);
+        return new SoundAnalysis(null, reason, null, false);
     }
 
     /** Whether there is an analysis. */

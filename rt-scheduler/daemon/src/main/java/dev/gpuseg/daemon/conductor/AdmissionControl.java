@@ -20,7 +20,7 @@ public interface AdmissionControl {
     String refuse(TaskOpen request, Client client);
 
     /**
-     * An admitted task was opened.
+     * An admitted task was opened. Its client is told when this returns.
      *
      * @param request as admitted
      * @param taskId  its id

@@ -719,8 +719,14 @@ public final class ConductorAgent implements Agent {
             if (status == 0) {
                 increment(ConductorCounter.TASKS_OPENED);
                 owner.namesByTask.put(taskId, request.name());
-                tellAdmission(() -> admission.opened(request.request(), taskId));
-                taskReply(request.connection(), request.type(), request.seq(), 0, taskId, slot, text);
+                tellAdmission(() -> {
+                    try {
+                        admission.opened(request.request(), taskId);
+                    } finally {   // it begins nothing before it is told
+                        proxy.execute(() -> taskReply(request.connection(), request.type(), request.seq(), 0, taskId,
+                            slot, text));
+                    }
+                });
             } else {
                 owner.loads.remove(request.name());
                 tellAdmission(() -> admission.closed(owner.client.clientId(), request.name()));

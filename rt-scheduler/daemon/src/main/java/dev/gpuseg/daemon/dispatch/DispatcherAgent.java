@@ -20,6 +20,7 @@ import dev.gpuseg.ipc.StatusPage;
 import dev.gpuseg.ipc.journal.EventWriter;
 import dev.gpuseg.ipc.platform.FaultBarrier;
 import dev.gpuseg.ipc.platform.ThreadControl;
+import dev.gpuseg.mechanisms.Mechanism;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 import org.agrona.concurrent.MessageHandler;
@@ -135,10 +136,40 @@ public final class DispatcherAgent implements Runnable {
         clients.compareWith(bounds);
     }
 
-    /** Nothing happens that proven bounds do not know: {@link Anticipation#saysNothing}, no turns. Before the start. */
+    /**
+     * Nothing happens that proven bounds do not know: {@link Anticipation#saysNothing}, and no turns until
+     * {@link #takeTurns} says so. Before the start.
+     */
     public void keepToProvenRules() {
         anticipation.saysNothing();
-        turns.off();
+        turns.allow(false);
+    }
+
+    /**
+     * Why best effort can take no turns.
+     *
+     * @param mechanism  of the first GPU
+     * @param gpus       how many there are
+     * @param optimistic whether begins may return before enforcement
+     * @return one line; empty if it can
+     */
+    public static String obstacleToTurns(final Mechanism mechanism, final int gpus, final boolean optimistic) {
+        return optimistic ? Turns.obstacle(mechanism, gpus)
+            : "begins wait (optimistic: false), and U1 wants begins that do not";
+    }
+
+    /**
+     * Whether best effort takes turns from now on, and by what that was proven; after what was submitted before, and
+     * before what is submitted later. Any thread.
+     *
+     * @param taken whether turns are taken
+     * @param proof one line for the journal
+     */
+    public void takeTurns(final boolean taken, final String proof) {
+        submit(() -> {
+            turns.allow(taken);
+            journal.settings(proof);
+        });
     }
 
     /**

@@ -26,8 +26,9 @@ import java.util.function.Consumer;
  * process came or went it gets it in any case.
  *
  * <p>All is as without turns where the mechanism's slices bound nothing or launches are held, where weights are kept by
- * slices, under a policy that does not enforce, with several GPUs, whose programs would wait for one another through
- * everybody's turns, and where admission proves bounds, which it does by calls. Dispatcher thread only.
+ * slices, under a policy that does not enforce, and with several GPUs, whose programs would wait for one another for
+ * everybody's turns. Where admission proves bounds it says whether turns are taken ({@link #allow}): what it proved by
+ * calls runs by calls. Dispatcher thread only.
  */
 final class Turns {
     /** Of best-effort contexts. */
@@ -48,6 +49,8 @@ final class Turns {
     private final boolean isPossible;
     private final TaskTable tasks;
     private boolean isOff;
+    /** Turns ended while a real-time task is open: slices stay, since giving them back would delay disables. */
+    private boolean keepsSlices;
     private int highest;
     /** When best effort is disabled for the segment that goes without so far; {@link Long#MAX_VALUE} = it need not. */
     private long callDueNs = Long.MAX_VALUE;
@@ -65,19 +68,27 @@ final class Turns {
         this.desired = desired;
         this.clock = clock;
         turns = new BestEffortTurns(maxContexts + 1, (contextId, rests) -> desired.rest(0, contextId, rests));
-        isPossible = desired.gpus() == 1 && boundsWaits(desired.enforcer(0).mechanism());
+        isPossible = obstacle(desired.enforcer(0).mechanism(), desired.gpus()).isEmpty();
         desired.onForget((gpu, contextId) -> turns.takesPart(contextId, false));
     }
 
-    private static boolean boundsWaits(final Mechanism mechanism) {
+    /** Why no turns can be taken, one line; empty if they can. */
+    static String obstacle(final Mechanism mechanism, final int gpus) {
         final Capabilities can = mechanism.capabilities();
+        if (gpus != 1) {
+            return "with " + gpus + " GPUs best effort takes no turns; use --gpus 1";
+        }
         return mechanism.slicesBoundWaits() && can.timeslice() && can.level() == Capabilities.INTERRUPT
-            && !can.holdsLaunches();
+            && !can.holdsLaunches() ? "" : "mechanism " + mechanism.name() + " has no time slices that bound a wait";
     }
 
-    /** Nobody takes turns from now on. */
-    void off() {
-        isOff = true;
+    /**
+     * Whether turns may be taken; they may at first. Of effect with the next {@link #refresh} and {@link #follow}: the
+     * call that an open segment went without is made then. Slices are given back once no real-time task is open.
+     */
+    void allow(final boolean allowed) {
+        isStale |= isOff == allowed;
+        isOff = !allowed;
     }
 
     /** Any thread: whether turns are taken; then processes are to be looked at now and then. */
@@ -95,9 +106,11 @@ final class Turns {
             changedNs = clock.nowNs();
         }
         highest = 0;
-        if (!isOff && scheduler.policy().enforces() && scheduler.sharing() == Sharing.TURNS) {
+        if (scheduler.policy().enforces() && scheduler.sharing() == Sharing.TURNS) {
             processes.forEach(findHighest);
         }
+        keepsSlices = isOff && highest > 0;
+        highest = isOff ? 0 : highest;
         inUse = highest > 0;
         processes.forEach(refreshOne);
     }
@@ -114,6 +127,9 @@ final class Turns {
             && clock.nowNs() - process.sinceNs >= YOUNG_NS
             && desired.enforcer(0).mechanism().units(process.refs[0]) != 0);
         final boolean mayKeep = highest > 0 && priority == highest && !scheduler.hasLimitedShare(contextId);
+        if (keepsSlices) {
+            return;
+        }
         desired.turnSlice(0, contextId, isBestEffort ? SHORT_NS : mayKeep ? LONG_NS : 0, isBestEffort);
     }
 
@@ -155,6 +171,10 @@ final class Turns {
         isStale = false;
         final long nowNs = clock.nowNs();
         turns.decide(isReserved || desired.hasDisabled(gpu), nowNs);
+        if (highest == 0) {
+            callDueNs = Long.MAX_VALUE;
+            return false;
+        }
         final int running = scheduler.runningTask(gpu);
         final TaskEntry task = running == SegmentScheduler.NONE || isReserved ? null : tasks.get(running);
         final long dueNs = task == null || task.beganNs == 0 || task.patienceNs == 0 ? 0

@@ -14,6 +14,7 @@ import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.observer.Alert;
 import java.io.UncheckedIOException;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 import org.agrona.concurrent.MessageHandler;
 
@@ -163,6 +164,16 @@ public final class Enforcer implements Enforcement, Runnable {
     @Override
     public void timeslice(final int contextId, final long wantedNs) {
         lifecycle.add(() -> onTimeslice(contextId, wantedNs));
+        kick();
+    }
+
+    /**
+     * Tells whether every time slice that was asked for before is set, where there is work to set it on. Any thread.
+     *
+     * @param told called on the enforcer's thread
+     */
+    public void whenSliced(final Consumer<Boolean> told) {
+        lifecycle.add(() -> told.accept(timeslices.areSet()));
         kick();
     }
 

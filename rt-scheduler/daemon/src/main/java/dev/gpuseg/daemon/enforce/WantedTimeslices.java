@@ -18,6 +18,8 @@ final class WantedTimeslices {
     /** 0 = its own. */
     private final long[] wantedNs;
     private final int[] heldIndex;
+    /** Its slice could not be set. */
+    private final boolean[] isMissing;
 
     WantedTimeslices(final int gpu, final Mechanism mechanism, final HeldFile held, final EnforcerResults results,
         final int contexts) {
@@ -28,6 +30,7 @@ final class WantedTimeslices {
         wantedNs = new long[contexts];
         heldIndex = new int[contexts];
         Arrays.fill(heldIndex, HeldFile.FULL);
+        isMissing = new boolean[contexts];
     }
 
     /** Sets the slice of an attached context, ns; 0 = its own again. Nothing happens if the device has no slices. */
@@ -45,6 +48,16 @@ final class WantedTimeslices {
         }
     }
 
+    /** Whether no slice that is wanted could not be set. */
+    boolean areSet() {
+        for (final boolean missing : isMissing) {
+            if (missing) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Gives an attached context its own slice again. */
     void restore(final ContextRef context) {
         if (isChanged(context.contextId())) {
@@ -60,6 +73,7 @@ final class WantedTimeslices {
     /** The context is gone, and the mechanism has given its own slice back. */
     void forget(final int contextId) {
         wantedNs[contextId] = 0;
+        isMissing[contextId] = false;
         if (heldIndex[contextId] != HeldFile.FULL) {
             held.release(heldIndex[contextId]);
             heldIndex[contextId] = HeldFile.FULL;
@@ -68,10 +82,16 @@ final class WantedTimeslices {
 
     private void apply(final ContextRef context) {
         final long timesliceNs = wantedNs[context.contextId()];
-        if (timesliceNs != 0 && (mechanism.units(context) == 0 || !note(context))) {
+        isMissing[context.contextId()] = false;
+        if (timesliceNs != 0 && mechanism.units(context) == 0) {
             return;   // without work there is nothing to set it on yet; setAgain follows
         }
+        if (timesliceNs != 0 && !note(context)) {
+            isMissing[context.contextId()] = true;
+            return;
+        }
         if (!mechanism.setTimeslice(context, timesliceNs)) {
+            isMissing[context.contextId()] = true;
             results.error("timeslice of " + timesliceNs + " ns: " + mechanism.lastError());
         } else if (timesliceNs == 0) {
             forget(context.contextId());

@@ -287,7 +287,8 @@ public final class Daemon implements AutoCloseable {
         }
         try {
             return new ProvenAdmission(config.site().admission(), config.policy(), capabilities,
-                config.gpus(), config.directory().admitted(), System::nanoTime);
+                config.gpus(), config.directory().admitted(), System::nanoTime,
+                DispatcherAgent.obstacleToTurns(mechanisms.get(0), config.gpus(), config.optimistic()));
         } catch (final IllegalArgumentException e) {
             throw new StartUpException("--admission", e.getMessage(), e);
         }
@@ -352,6 +353,7 @@ public final class Daemon implements AutoCloseable {
         dispatcher = new DispatcherAgent(scheduling, enforcers, ring, status, counters, config.idle());
         if (config.site().admission().mode() == AdmissionMode.ENFORCE) {
             dispatcher.keepToProvenRules();
+            admission.control(new DaemonTurns(dispatcher, enforcers[0]));
         }
         if (admission != null) {
             final PromisedBounds promised = new PromisedBounds(TASKS_MAX);

@@ -189,7 +189,7 @@ class TurnsTest {
         settle();
         assertEquals(List.of(), off());
         rig = rig(1, true);
-        rig.turns.off();
+        rig.turns.allow(false);
         found(1);
         found(2);
         task(3, 50);
@@ -201,6 +201,54 @@ class TurnsTest {
         final Turns held = new Turns(rig.scheduler, rig.desired, rig.tasks, 1, rig.clock);
         held.refresh(rig.processes);
         assertFalse(held.isInUse());
+    }
+
+    /** The segment that went without the call gets it at once, and no slice delays it. */
+    @Test
+    void shouldChangeToCallsInTheMidstOfASegmentAndLeaveTheSlices() {
+        final TaskEntry task = withoutCalls();
+        rig.begin(task, ++ticket, false);
+        assertEquals(1, off().size(), "the other process has the turn, without a call");
+        rig.enforcer.calls.clear();
+        rig.turns.allow(false);
+        look(0);
+        rig.decisions.settle();
+        assertEquals(List.of(1, 2), off());
+        assertFalse(rig.turns.isInUse());
+        pass(5 * MS);
+        rig.end(task, ticket);
+        assertEquals(List.of(), off(), "nobody rests");
+        found(4);
+        look(3000);
+        assertEquals(List.of(), slices(), "not of a newcomer either");
+        rig.begin(task, ++ticket, false);
+        assertEquals(List.of(1, 2, 4), off(), "by calls, at once");
+        pass(5 * MS);
+        rig.end(task, ticket);
+        rig.scheduler.removeTask(task.id, nowNs);
+        look(1);
+        assertEquals(List.of("timeslice 1 0", "timeslice 2 0", "timeslice 3 0"), slices());
+    }
+
+    @Test
+    void shouldTakeTurnsAgainWhenItIsAllowed() {
+        found(1);
+        found(2);
+        settle();
+        rig.turns.allow(false);
+        final TaskEntry task = task(3, 50);
+        look(1);
+        assertEquals(List.of(), off());
+        assertEquals(List.of(), slices());
+        rig.turns.allow(true);
+        look(1);
+        assertEquals(List.of(2), off());
+        assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 2 " + SHORT, "timeslice 3 " + LONG), slices());
+        rig.scheduler.removeTask(task.id, nowNs);
+    }
+
+    private List<String> slices() {
+        return rig.enforcer.calls.stream().filter(c -> c.startsWith("timeslice")).toList();
     }
 
     @Test

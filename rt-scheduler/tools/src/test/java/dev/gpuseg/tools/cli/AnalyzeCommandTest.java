@@ -92,7 +92,7 @@ class AnalyzeCommandTest {
         assertEquals(0, run(turns), out.toString());
         assertTrue(out.toString().contains("\nturns-suspend: schedulable\n")
             && out.toString().contains("the bounds are those of turns-suspend"), out.toString());
-        assertTrue(lastLine().contains("start `gpuseg run` without --admission enforce, which switches turns off"));
+        assertTrue(lastLine().contains("start `gpuseg run --admission enforce --taskset " + turns + "`"));
         assertEquals(3, run(turns, "--analysis", "gcaps-window-suspend"), "asked for calls");
         assertFalse(out.toString().contains("the bounds are those of"), out.toString());
     }

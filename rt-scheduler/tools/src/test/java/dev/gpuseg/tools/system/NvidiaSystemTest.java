@@ -303,6 +303,36 @@ class NvidiaSystemTest {
         assertEquals(0, first.wrong() + second.wrong() + task.wrong());
     }
 
+    /** An update of 60 ms proves nothing of the set, so it runs by turns; both ways of begins are tried there, too. */
+    @Test
+    void shouldTakeTurnsWhereAdmissionProvesThemAndDecideTheSameInAReplay() throws Exception {
+        final Path set = Files.writeString(root.resolve("set.yaml"), """
+            version: 1
+            id: robot
+            platform: {cpus: 2, epsilon: 60ms, theta: 300us, optimistic: true, clock: 1, newcomers: none,
+                       turns: {slice: 100us, contexts: 2}}
+            tasks:
+              - {name: camera, cpu: 1, period: 100ms, priority: 70, segments: [{gpu: {host: 1ms, device: 6ms}}]}
+            """);
+        final Child daemon = daemon("--admission", "enforce", "--taskset", set.toString());
+        final App first = knownStranger();
+        final App second = knownStranger();
+        assertEquals("calls", status().path("admission").path("begins").asText());
+        final App task = realTime(70, 0);
+        await("the task is admitted", () -> status().path("tasks").size() == 1);
+        assertEquals("turns", status().path("admission").path("begins").asText(), () -> "" + status());
+        assertEquals("turns-suspend (epsilon 60ms, theta 300us, turns of 100us with 2 met)",
+            status().path("admission").path("constants").asText());
+        await("all have the slices of the proof", () -> timesliceUs(task) == TASK_US
+            && timesliceUs(first) == OTHERS_US && timesliceUs(second) == OTHERS_US);
+        await("both ways were tried", () -> task.kernels() > SEGMENTS);
+        daemon.terminate();
+        daemon.awaitExit(START_LIMIT_S);
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(directory().journal()));
+        assertTrue(replayed.agrees(), replayed.toString());
+        assertEquals(0, first.wrong() + second.wrong() + task.wrong());
+    }
+
     @Test
     void shouldGiveTimeSlicesBackWhenTheDaemonStops() throws Exception {
         final Path rules = root.resolve("policy.yaml");
