@@ -29,7 +29,7 @@ static void on_signal(int signal)
 static const char help[] =
 	"usage: gpuseg selftest [--json] [--evidence FILE]\n"
 	"Prove within a minute what mechanism nvidia can do on this machine. It starts CUDA programs of its own, and "
-	"disables, enables and kills them alone. No daemon may be running.\n"
+	"disables, enables and kills them alone. No daemon may be running. gpuseg doctor shows the last result.\n"
 	"  --json           Print the result as JSON.\n"
 	"  --evidence FILE  Write it there as JSON, too: machine, driver, verdicts and times, but no name of a host or "
 	"a "
@@ -180,6 +180,7 @@ int main(int argc, char **argv)
 	}
 	judge();
 	report.took_ns = now_ns() - from_ns;
+	leave_result();
 	if (json)
 		report_json(stdout);
 	else

@@ -176,6 +176,9 @@ double series_quantile(enum series_id id, double share); /* us; 0 without sample
 void report_table(FILE *out);
 void report_json(FILE *out);
 
+/* Leaves the result of a test that ran for gpuseg doctor; says why if it cannot. */
+void leave_result(void);
+
 /* Reads what /proc says. 0, or -ENODEV with the reason in `why`. */
 int machine_read(struct machine *machine, char *why, size_t size);
 void check_rights(void);

@@ -278,6 +278,7 @@ static void set_up(const struct plant *p)
 	setenv("GPUSEG_RM_STANDIN", path_of("socket"), 1);
 	setenv("GPUSEG_RM_PROC", path_of("proc"), 1);
 	setenv("GPUSEG_DIR", directory, 1);
+	setenv("GPUSEG_SELFTEST_STATE", path_of("state/gpuseg"), 1);
 	/* a sanitizer's library does not come first in a program into which the stand-in's is preloaded */
 	setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
 	if (p->driver)
@@ -370,6 +371,24 @@ static bool lasts(const struct plant *p, const char *what)
 	return p->driver && strstr(p->driver, what) && !strstr(p->driver, "slow") && !strstr(p->driver, "late");
 }
 
+/* That of a test that ran; of one that did not there is none. */
+static void check_result(const struct plant *p)
+{
+	static char result[TEXT_MAX];
+	char line[64];
+
+	read_file("state/gpuseg/result", result);
+	if (p->status == 3) {
+		CHECK(result[0] == 0, "a result where nothing was tested: %s", result);
+		return;
+	}
+	CHECK_CONTAINS(result, "selftest: 1\nsimulated: yes\ndriver: 580.159.04\ngpu: stand-in\nlevel: ");
+	snprintf(line, sizeof(line), "\nlevel: %s\n", p->level);
+	CHECK(p->level[0] == 0 || strstr(result, line), "no \"%s\": %s", line, result);
+	snprintf(line, sizeof(line), "\nexit_status: %d\nsentence: ", p->status);
+	CHECK_CONTAINS(result, line);
+}
+
 static void run(const struct plant *p)
 {
 	static char said[TEXT_MAX], evidence[TEXT_MAX];
@@ -397,6 +416,7 @@ static void run(const struct plant *p)
 	} else {
 		CHECK(said[0] && strchr(said, '\n') == said + strlen(said) - 1, "not one line: %s", said);
 	}
+	check_result(p);
 	/* one is killed while it is disabled, on purpose */
 	tear_down(!p->driver || !strstr(p->driver, "die"), 1 + lasts(p, "enable") + lasts(p, "twice"),
 		  lasts(p, "slice:"));

@@ -20,10 +20,16 @@ import java.util.Set;
  */
 public record Protection(Set<String> names, boolean allEngines) {
     /** Programs that are always protected: display servers, compositors and the drivers' own services. */
-    public static final Set<String> ALWAYS = Set.of("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland",
-        "kwin_x11", "mutter", "sway", "weston", "Hyprland", "plasmashell", "gdm-wayland-ses", "gdm-x-session", "sddm",
-        "lightdm", "nvidia-persiste", "nvidia-smi", "nv-hostengine", "nv-fabricmanage", "nvidia-powerd",
-        "nvargus-daemon");
+    public static final Set<String> ALWAYS = Set.of(
+        // display servers, and compositors of Wayland
+        "Xorg", "Xorg.bin", "X", "Xwayland", "gnome-shell", "mutter", "kwin_wayland", "sway", "weston", "Hyprland",
+        "cosmic-comp", "labwc", "niri", "gamescope", "wayfire", "river", "cage", "phoc", "gala", "enlightenment",
+        // what composes the screen under X, and desktops that draw it
+        "kwin_x11", "plasmashell", "cinnamon", "muffin", "marco", "xfwm4", "compiz", "picom",
+        // display managers
+        "gdm-wayland-ses", "gdm-x-session", "sddm", "sddm-greeter", "sddm-greeter-qt", "lightdm",
+        // the drivers' own services
+        "nvidia-persiste", "nvidia-smi", "nv-hostengine", "nv-fabricmanage", "nvidia-powerd", "nvargus-daemon");
     /** {@link #ALWAYS} alone; compute and graphics. */
     public static final Protection DEFAULTS = new Protection(Set.of(), false);
 
@@ -42,8 +48,18 @@ public record Protection(Set<String> names, boolean allEngines) {
      * @return false also if it has ended, or if the daemon has no permission to examine it
      */
     public boolean covers(final int pid) {
+        return covers(Path.of("/proc/" + pid));
+    }
+
+    /**
+     * The same for a process's directory below /proc, or a copy of one. Any thread.
+     *
+     * @param process its directory
+     * @return as above
+     */
+    public boolean covers(final Path process) {
         try {
-            final Path program = Path.of("/proc/" + pid + "/exe");
+            final Path program = process.resolve("exe");
             final Path path = program.toRealPath();
             if (!isListed(path.getFileName().toString())) {
                 return false;

@@ -14,6 +14,8 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(30)
 class ProtectionTest {
@@ -44,6 +46,14 @@ class ProtectionTest {
         assertTrue(isProtected("camera", 0755, "whatever"), "listed");
         assertFalse(isProtected("evil", 0755, "Xorg"));
         assertTrue(isProtected("fifteen-letters-and-more", 0755, "x"), "15 bytes count");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"Xwayland", "gnome-shell", "kwin_wayland", "mutter", "sway", "weston", "Hyprland",
+        "cosmic-comp", "labwc", "niri", "gamescope", "wayfire", "Xorg.bin", "cinnamon", "xfwm4", "picom",
+        "sddm-greeter-qt6"})
+    void shouldProtectWhatDrawsTheScreenToday(final String program) throws Exception {
+        assertTrue(isProtected(program, 0755, program));
     }
 
     @Test

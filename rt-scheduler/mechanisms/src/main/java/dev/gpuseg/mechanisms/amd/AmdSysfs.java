@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.BoundedFile;
+import dev.gpuseg.mechanisms.MachineFiles;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryIteratorException;
@@ -65,7 +66,7 @@ final class AmdSysfs {
     }
 
     static AmdSysfs ofThisMachine() {
-        return new AmdSysfs(Path.of(System.getProperty(ROOT_PROPERTY, "/")));
+        return new AmdSysfs(Path.of(System.getProperty(ROOT_PROPERTY, MachineFiles.root().toString())));
     }
 
     /** The GPUs in the order of their topology nodes. The index in this list is the daemon's GPU 0, 1, ... */

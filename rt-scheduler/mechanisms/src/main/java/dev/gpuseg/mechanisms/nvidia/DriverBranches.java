@@ -61,6 +61,16 @@ final class DriverBranches {
         return version.find() ? OptionalInt.of(Integer.parseInt(version.group(1))) : OptionalInt.empty();
     }
 
+    static int oldest() {
+        return read().stream().mapToInt(Range::first).min().orElseThrow();
+    }
+
+    /** Whether its branch is known, and is older than all that were read. */
+    static boolean isOlderThanAll(final String line) {
+        final OptionalInt branch = branchOf(line);
+        return branch.isPresent() && branch.getAsInt() < oldest();
+    }
+
     /** What to add to a version; empty where its branch was read. */
     static String remark(final String line) {
         final OptionalInt branch = branchOf(line);

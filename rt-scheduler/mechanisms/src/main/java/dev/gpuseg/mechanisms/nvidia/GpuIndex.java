@@ -2,6 +2,7 @@
 package dev.gpuseg.mechanisms.nvidia;
 
 import dev.gpuseg.ipc.platform.BoundedFile;
+import dev.gpuseg.mechanisms.MachineFiles;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -33,12 +34,12 @@ final class GpuIndex {
      * nodes are missing. CUDA does not count those, so this class does not either.
      */
     static GpuIndex ofThisMachine() {
-        return read(directory(), Path.of("/dev"));
+        return read(directory(), MachineFiles.at("/dev"));
     }
 
     /** Where the driver lists its GPUs, or what stands for it in a test. */
     static Path directory() {
-        return Path.of(System.getProperty(GPUS_PROPERTY, GPUS));
+        return Path.of(System.getProperty(GPUS_PROPERTY, MachineFiles.at(GPUS).toString()));
     }
 
     static GpuIndex read(final Path gpus, final Path devices) {

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
-import dev.gpuseg.ipc.platform.BoundedFile;
 import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.Layouts;
+import dev.gpuseg.mechanisms.MachineFiles;
 import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.Privilege;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
 import dev.gpuseg.mechanisms.SystemCalls;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
-import java.util.TreeSet;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
-import java.util.stream.Stream;
 
 /** Says whether this mechanism works on this machine. {@link #verdict} touches no process but this one. */
 public final class NvidiaSurvey {
@@ -26,13 +20,8 @@ public final class NvidiaSurvey {
     record Finding(boolean good, String text) {
     }
 
-    private static final Path VERSION = Path.of("/proc/driver/nvidia/version");
-    private static final Path YAMA = Path.of("/proc/sys/kernel/yama/ptrace_scope");
+    private static final String YAMA = "/proc/sys/kernel/yama/ptrace_scope";
     private static final String TESTED = "580.159.04";
-    private static final String FIRMWARE = "GPU Firmware:";
-    private static final String MODEL = "Model:";
-    private static final Pattern NUMBER = Pattern.compile("\\b[0-9]{3,4}\\.[0-9]+(\\.[0-9]+)?\\b");
-    private static final String NO_FIRMWARE = "N/A";
 
     private NvidiaSurvey() {
     }
@@ -44,13 +33,17 @@ public final class NvidiaSurvey {
 
     /** The first obstacle, or which driver was found; usable, at level 3, if there is no obstacle. */
     public static MechanismVerdict verdict() {
-        final int fd = DriverCalls.DRIVER.open(RmProcess.CONTROL_DEVICE);
+        final Finding display = displayOnly();
+        if (!display.good()) {
+            return new MechanismVerdict(false, Capabilities.INTERRUPT, display.text());
+        }
+        final int fd = DriverCalls.DRIVER.open(MachineFiles.at(RmProcess.CONTROL_DEVICE).toString());
         if (fd < 0) {
             return new MechanismVerdict(false, Capabilities.INTERRUPT, RmProcess.CONTROL_DEVICE
                 + " cannot be opened (errno " + -fd + "); load NVIDIA's driver or run as a user who may open it");
         }
         SystemCalls.closeOnce(fd);
-        for (final Finding f : List.of(descriptors(), privilege(), firmware(GpuIndex.directory()))) {
+        for (final Finding f : List.of(descriptors(), privilege(), firmware(GpuIndex.directory()), proven())) {
             if (!f.good()) {
                 return new MechanismVerdict(false, Capabilities.INTERRUPT, f.text());
             }
@@ -97,40 +90,14 @@ public final class NvidiaSurvey {
     }
 
     private static String driver() {
-        final String version = read(VERSION);
-        if (version.isEmpty()) {
-            return "version unknown: " + VERSION + " is missing";
+        final String line = NvidiaMachine.driverLine();
+        if (line.isEmpty()) {
+            return "version unknown: /proc/driver/nvidia/version is missing";
         }
-        final String line = version.lines().findFirst().orElse("").replaceAll("\\s+", " ").strip();
         final String flavour = line.contains("Open Kernel Module") ? "open module" : "closed module, not tested";
         return line + " (" + flavour + (line.contains(TESTED) ? ", tested)" : ", tested with " + TESTED + ")")
-            + DriverBranches.remark(line);
-    }
-
-    /** Version of the driver, such as 580.159.04; empty = it does not say. */
-    public static String driverVersion() {
-        return version(read(VERSION).lines().findFirst().orElse(""));
-    }
-
-    static String version(final String line) {
-        final Matcher number = NUMBER.matcher(line);
-        return number.find() ? number.group() : "";
-    }
-
-    /** Models of all GPUs that the driver lists, each once, in order; empty = it lists none. */
-    public static String models() {
-        return models(GpuIndex.directory());
-    }
-
-    static String models(final Path gpus) {
-        final Set<String> models = new TreeSet<>();
-        try (Stream<Path> list = Files.isDirectory(gpus) ? Files.list(gpus) : Stream.empty()) {
-            list.forEach(gpu -> read(gpu.resolve("information")).lines().filter(line -> line.startsWith(MODEL))
-                .forEach(line -> models.add(line.substring(MODEL.length()).strip())));
-        } catch (final IOException e) {
-            return "";
-        }
-        return String.join(", ", models);
+            + SelftestResult.last().filter(SelftestResult::proves).map(r -> "; proven here by `gpuseg selftest` on "
+                + r.day()).orElseGet(() -> DriverBranches.remark(line));
     }
 
     private static Finding descriptors() {
@@ -143,7 +110,7 @@ public final class NvidiaSurvey {
         if (Privilege.SYS_PTRACE.held()) {
             return new Finding(true, "CAP_SYS_PTRACE: processes of every user can be scheduled");
         }
-        final String scope = read(YAMA).strip();
+        final String scope = NvidiaMachine.read(MachineFiles.at(YAMA)).strip();
         if (scope.isEmpty() || scope.equals("0")) {
             return new Finding(true, "no CAP_SYS_PTRACE: only processes of the same user can be scheduled");
         }
@@ -156,32 +123,40 @@ public final class NvidiaSurvey {
      * has nobody who would do it.
      */
     static Finding firmware(final Path gpus) {
-        final List<String> without = new ArrayList<>();
-        int listed = 0;
-        try (Stream<Path> list = Files.isDirectory(gpus) ? Files.list(gpus).sorted() : Stream.empty()) {
-            for (final Path gpu : (Iterable<Path>) list::iterator) {
-                listed++;
-                if (read(gpu.resolve("information")).lines().anyMatch(line -> line.startsWith(FIRMWARE)
-                    && line.substring(FIRMWARE.length()).strip().equals(NO_FIRMWARE))) {
-                    without.add(String.valueOf(gpu.getFileName()));
-                }
-            }
-        } catch (final IOException e) {
-            return new Finding(true, "GSP firmware unknown: " + gpus + " cannot be read");
-        }
-        return without.isEmpty() || without.size() < listed
-            ? new Finding(true, listed == 0 ? "GSP firmware unknown" : "GSP firmware on " + (listed - without.size())
-                + " of " + listed + " GPUs")
-            : new Finding(false, "no GSP firmware on " + String.join(", ", without) + " (" + FIRMWARE + " "
-                + NO_FIRMWARE + "): the driver disables no channels; NVreg_EnableGpuFirmware=1 turns it on where the "
+        final List<Path> listed = NvidiaMachine.gpus(gpus);
+        final List<String> without = listed.stream().filter(gpu -> NvidiaMachine.firmware(gpu)
+            == NvidiaMachine.Firmware.NONE).map(gpu -> gpu.getFileName().toString()).toList();
+        return without.isEmpty() || without.size() < listed.size()
+            ? new Finding(true, listed.isEmpty() ? "GSP firmware unknown" : "GSP firmware on " + (listed.size()
+                - without.size()) + " of " + listed.size() + " GPUs")
+            : new Finding(false, "no GSP firmware on " + String.join(", ", without) + " (GPU Firmware: N/A): the "
+                + "driver disables no channels; NVreg_EnableGpuFirmware=1 turns it on where the "
                 + "GPU has it, else use mechanism launch. `gpuseg selftest` proves what holds");
     }
 
-    private static String read(final Path path) {
-        try {
-            return BoundedFile.text(path, StandardCharsets.ISO_8859_1);
-        } catch (final IOException e) {
-            return "";   // its absence is a finding, not an error
+    /** On a Tegra board up to Orin the GPU is nvgpu's, and NVIDIA's other driver has the display alone. */
+    private static Finding displayOnly() {
+        final boolean nvgpu = Files.exists(MachineFiles.at(Layouts.TEGRA_SCHED_DEVICE))
+            || Files.exists(MachineFiles.at("/dev/nvgpu"));
+        return nvgpu && NvidiaMachine.gpus(GpuIndex.directory()).stream().noneMatch(gpu -> NvidiaMachine.firmware(gpu)
+            == NvidiaMachine.Firmware.RUNS)
+                ? new Finding(false, "the GPU of this board is driven by nvgpu, and NVIDIA's other driver has at most "
+                    + "the display; use mechanism tegra")
+                : new Finding(true, "no nvgpu");
+    }
+
+    /** What was proven here decides where the driver's source says nothing, and against it. */
+    private static Finding proven() {
+        final Optional<SelftestResult> last = SelftestResult.last();
+        if (last.filter(SelftestResult::refutes).isPresent()) {
+            return new Finding(false, "`gpuseg selftest` found on " + last.get().day() + " that running work is not "
+                + "interrupted: " + last.get().sentence() + " Use mechanism launch, or run it again");
         }
+        final String line = NvidiaMachine.driverLine();
+        return DriverBranches.isOlderThanAll(line) && last.filter(SelftestResult::proves).isEmpty()
+            ? new Finding(false, "driver branch " + DriverBranches.branchOf(line).getAsInt() + " is older than any "
+                + "that is known to disable channels (" + DriverBranches.oldest() + "); install a newer driver, or let "
+                + "`gpuseg selftest` prove that it works. Until then use mechanism launch")
+            : new Finding(true, "nothing is proven against it");
     }
 }

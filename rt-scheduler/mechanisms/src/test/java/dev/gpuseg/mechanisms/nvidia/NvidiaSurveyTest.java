@@ -39,17 +39,4 @@ class NvidiaSurveyTest {
         gpu("0000:06:00.0", "Model: \t\t NVIDIA H200\n");
         assertTrue(NvidiaSurvey.firmware(gpus).good());
     }
-
-    @Test
-    void shouldNameModelsAndVersionForProfiles() throws IOException {
-        gpu("0000:06:00.0", "Model: \t\t NVIDIA H200\nIRQ: 7\n");
-        gpu("0000:07:00.0", "Model: \t\t NVIDIA H200\n");
-        assertEquals("NVIDIA H200", NvidiaSurvey.models(gpus));
-        gpu("0000:08:00.0", "Model: \t\t NVIDIA A2\n");
-        assertEquals("NVIDIA A2, NVIDIA H200", NvidiaSurvey.models(gpus));
-        assertEquals("", NvidiaSurvey.models(gpus.resolve("none")));
-        assertEquals("580.159.04", NvidiaSurvey.version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  "
-            + "580.159.04  Release Build  (user@host)  Thu"));
-        assertEquals("", NvidiaSurvey.version(""));
-    }
 }

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.daemon.process.InstanceLock;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.mechanisms.MechanismVerdict;
+import dev.gpuseg.mechanisms.nvidia.NvidiaMachine;
 import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
 import dev.gpuseg.tools.bench.CudaBench;
 import dev.gpuseg.tools.process.Child;
@@ -146,7 +147,8 @@ public final class NvidiaCalibration extends DaemonCosts {
     public void describe(final ObjectNode into) {
         into.put("mechanism", "nvidia").put("simulated", !NvidiaSurvey.isRealDriver())
             .put("driver", NvidiaSurvey.verdict().reason())
-            .put("driver_version", NvidiaSurvey.driverVersion()).put("gpu", NvidiaSurvey.models());
+            .put("driver_version", NvidiaMachine.driverVersion()).put("gpu", NvidiaMachine.models().stream().distinct()
+            .sorted().collect(Collectors.joining(", ")));
     }
 
     @Override

@@ -19,7 +19,8 @@ import picocli.CommandLine.Parameters;
 @Command(name = "selftest", mixinStandardHelpOptions = true,
     modelTransformer = SelftestCommand.EveryWordIsTheProgram.class,
     description = "Prove within a minute what mechanism nvidia can do on this machine. It starts CUDA programs of its "
-        + "own, and disables, enables and kills them alone. No daemon may be running.",
+        + "own, and disables, enables and kills them alone. No daemon may be running. gpuseg doctor shows the last "
+        + "result.",
     footer = {"",
         "Words for the program:",
         "  --json           Print the result as JSON.",

@@ -5,6 +5,7 @@ import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.SystemCallException;
+import dev.gpuseg.mechanisms.MachineFiles;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.doctor.DoctorCheck.Verdict;
 import dev.gpuseg.tools.process.RealTime;
@@ -43,8 +44,9 @@ public final class MachineChecks {
         machine();
         sharedMemory();
         schedulerPermission();
-        checks.addAll(new RealTimeHygiene(Path.of("/"), dispatcherCpu).checks());
+        checks.addAll(new RealTimeHygiene(MachineFiles.root(), dispatcherCpu).checks());
         programs();
+        checks.addAll(new NvidiaChecks().checks());
         checks.add(ObserverCheck.run());
         daemon();
         return List.copyOf(checks);
