@@ -46,12 +46,11 @@ static void show(const struct measurement *m)
 
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 && window.ws_col < most)
 		most = window.ws_col - 1; /* a longer one would not be overwritten */
-	snprintf(line, sizeof(line), "%s: %" PRIu64 "  min %.1f  act %.1f  avg %.1f  max %.1f  p99 %.1f  p99.9 %.1f us",
-		 m->title, count, us(__atomic_load_n(&t->min_ns, __ATOMIC_RELAXED)),
+	snprintf(line, sizeof(line), "%s: %" PRIu64 "  min %.1f  act %.1f  avg %.1f  max %.1f  p99.9 %.1f us", m->key,
+		 count, us(__atomic_load_n(&t->min_ns, __ATOMIC_RELAXED)),
 		 us(__atomic_load_n(&t->last_ns, __ATOMIC_RELAXED)),
 		 count ? us(__atomic_load_n(&t->sum_ns, __ATOMIC_RELAXED)) / (double)count : 0,
-		 us(__atomic_load_n(&t->histogram.max_ns, __ATOMIC_RELAXED)), us(histogram_at(&t->histogram, 990000)),
-		 us(histogram_at(&t->histogram, 999000)));
+		 us(__atomic_load_n(&t->histogram.max_ns, __ATOMIC_RELAXED)), us(histogram_at(&t->histogram, 999000)));
 	fprintf(stderr, "\r%.*s\033[K", most, line);
 	fflush(stderr);
 }
@@ -134,7 +133,7 @@ static void stop_touching(struct toucher *t)
 		pthread_join(t->thread, NULL);
 }
 
-/* ---- the kernel ---- */
+/* ---- the work ---- */
 
 static void take(struct times *t, int64_t ns)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measure.h - the periodic kernel and its times.
+ * measure.h - the periodic work and its times.
  *
  *   due --(late)--> awake - begin, launch - the GPU -> done          then sleep until the next time that is due
  *
- * The response counts from the time at which the kernel was due, so what the CPU loses is in it. A time that passes
- * while the kernel before is not done is skipped and counted; the response of that kernel shows why.
+ * The response counts from the time at which the work was due, so what the CPU loses is in it. A time that passes
+ * while the work before is not done is skipped and counted; the response of that shows why.
  */
 #ifndef GPUSEG_LATENCY_MEASURE_H
 #define GPUSEG_LATENCY_MEASURE_H

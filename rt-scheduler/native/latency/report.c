@@ -8,7 +8,7 @@
 
 #include "common/base.h"
 
-enum { ROWS = 14, BAR = 30 };
+enum { ROWS = 14, BAR = 30, MIB = 1 << 20 };
 
 static const uint64_t percentiles[] = {500000, 900000, 990000, 999000, 999900, 999990};
 
@@ -31,6 +31,28 @@ const char *duration_text(int64_t ns, char *text, size_t size)
 		}
 	}
 	return text;
+}
+
+const char *work_text(const struct report *r, char *text, size_t size)
+{
+	char time[32];
+
+	if (r->work.kind == WORK_COPY)
+		snprintf(text, size, "a copy of %zu %s to the GPU", r->work.bytes >> (r->work.bytes % MIB ? 10 : 20),
+			 r->work.bytes % MIB ? "KiB" : "MiB");
+	else if (r->work.kind == WORK_GRAPH)
+		snprintf(text, size, "a CUDA graph of %" PRIu32 " kernel%s", r->work.kernels,
+			 r->work.kernels == 1 ? "" : "s");
+	else if (r->kernel_ns)
+		snprintf(text, size, "a kernel of %s", duration_text(r->kernel_ns, time, sizeof(time)));
+	else
+		snprintf(text, size, "a kernel that does nothing");
+	return text;
+}
+
+const char *works_text(const struct report *r)
+{
+	return r->work.kind == WORK_COPY ? "copies" : r->work.kind == WORK_GRAPH ? "graphs" : "kernels";
 }
 
 const char *loads_text(const struct report *r, char *text, size_t size)
@@ -129,13 +151,11 @@ static void text_histogram(const struct report *r, FILE *out)
 
 void report_text(const struct report *r, FILE *out)
 {
-	char kernel[32], period[32], loads[256];
+	char work[64], period[32], loads[256];
 
 	fprintf(out, "%s, driver %s, %s, CPU scheduling %s\n", r->gpu->name, r->gpu->driver, r->system, r->scheduling);
-	fprintf(out, "a kernel %s%s every %s, from the time at which it was due until the CPU sees its end\n",
-		r->kernel_ns ? "of " : "that does nothing",
-		r->kernel_ns ? duration_text(r->kernel_ns, kernel, sizeof(kernel)) : "",
-		duration_text(r->period_ns, period, sizeof(period)));
+	fprintf(out, "%s every %s, from the time at which it was due until the CPU sees its end\n",
+		work_text(r, work, sizeof(work)), duration_text(r->period_ns, period, sizeof(period)));
 	fprintf(out, "load: %s%s%s\n\n", loads_text(r, loads, sizeof(loads)), r->daemon[0] ? "; gpuseg: " : "",
 		r->daemon);
 	fprintf(out, "%-26s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "us", "samples", "skipped", "min", "avg", "p50",
@@ -160,9 +180,8 @@ void report_text(const struct report *r, FILE *out)
 		fputc('\n', out);
 	}
 	text_histogram(r, out);
-	fputs("\nPercentiles: upper end of a bucket, at most 0.8 % above the sample. skipped: due while the kernel "
-	      "before "
-	      "was not\ndone. late: from due until the CPU was awake, a part of the response.\n",
+	fputs("\nPercentiles: upper end of a bucket, at most 0.8 % above the sample. skipped: due while the one before "
+	      "was not done.\nlate: from due until the CPU was awake, a part of the response.\n",
 	      out);
 }
 
@@ -215,8 +234,13 @@ void report_json(const struct report *r, FILE *out)
 	json_string(out, r->system);
 	fputs(",\"cpu_scheduling\":", out);
 	json_string(out, r->scheduling);
-	fprintf(out, ",\"kernel_ns\":%" PRId64 ",\"period_ns\":%" PRId64 ",\"complete\":%s,\"loads\":[", r->kernel_ns,
-		r->period_ns, r->complete ? "true" : "false");
+	fprintf(out, ",\"work\":\"%s\",\"kernel_ns\":%" PRId64 ",\"copy_bytes\":%zu,\"graph_kernels\":%" PRIu32,
+		r->work.kind == WORK_COPY    ? "copy"
+		: r->work.kind == WORK_GRAPH ? "graph"
+					     : "kernel",
+		r->kernel_ns, r->work.bytes, r->work.kernels);
+	fprintf(out, ",\"period_ns\":%" PRId64 ",\"complete\":%s,\"loads\":[", r->period_ns,
+		r->complete ? "true" : "false");
 	for (int i = 0; i < r->load_count; i++)
 		fprintf(out, "%s\"%s\"", i ? "," : "", load_name(&r->loads[i]));
 	fputc(']', out);

@@ -158,7 +158,8 @@ TEST(should_measure_as_it_is_without_any_option_but_the_duration)
 	CHECK_EQ(run(arguments), 0);
 	check_json();
 	CHECK_CONTAINS(text, "{\"gpu\":\"stand-in \\\"<0>\\\", no GPU\",");
-	CHECK_CONTAINS(text, "\"kernel_ns\":0,\"period_ns\":1000000,\"complete\":true,\"loads\":[]");
+	CHECK_CONTAINS(text, "\"work\":\"kernel\",\"kernel_ns\":0,\"copy_bytes\":0,\"graph_kernels\":0,"
+			     "\"period_ns\":1000000,\"complete\":true,\"loads\":[]");
 	CHECK(number("as-is", "samples") > 0, "nothing measured");
 	/* Every time that was due is a sample or skipped; the last kernel may pass some behind the end. */
 	CHECK(number("as-is", "samples") + number("as-is", "skipped") >= 100, "times are lost: %s", text);
@@ -173,15 +174,17 @@ TEST(should_measure_as_it_is_without_any_option_but_the_duration)
 TEST(should_measure_alone_then_beside_each_kind_of_load)
 {
 	const char *const arguments[] = {
-		"--kernel",   "200us", "--period", "2ms",   "--load", "products,copies,launches,contexts,products",
+		"--work",     "200us", "--period", "2ms",   "--load", "products,copies,launches,contexts,products",
 		"--duration", "200ms", "--json",   "--gpu", "1",      NULL};
 	const char *rates;
 
 	CHECK_EQ(run(arguments), 0);
 	check_json();
 	CHECK_CONTAINS(text, "<1>");
-	CHECK_CONTAINS(text, "\"kernel_ns\":200000,\"period_ns\":2000000,\"complete\":true,"
-			     "\"loads\":[\"products\",\"copies\",\"launches\",\"contexts\",\"products\"]");
+	CHECK_CONTAINS(
+		text,
+		"\"kernel_ns\":200000,\"copy_bytes\":0,\"graph_kernels\":0,\"period_ns\":2000000,\"complete\":true,"
+		"\"loads\":[\"products\",\"copies\",\"launches\",\"contexts\",\"products\"]");
 	CHECK_EQ(histogram_sum("alone"), number("alone", "samples"));
 	CHECK_EQ(histogram_sum("driver"), number("driver", "samples"));
 	CHECK_CONTAINS(strstr(text, "\"name\":\"alone\""), "\"loads_per_s\":[]");
@@ -196,6 +199,100 @@ TEST(should_measure_alone_then_beside_each_kind_of_load)
 		rates = end;
 	}
 	CHECK(*rates == ']', "five rates");
+}
+
+/* Every launch of the graph carried out all its kernels: else the last one has not written its number. */
+TEST(should_measure_copies_and_graphs)
+{
+	static const struct {
+		const char *work, *json, *says, *plural;
+	} cases[] = {
+		{"copy:2MiB",
+		 "\"work\":\"copy\",\"kernel_ns\":0,\"copy_bytes\":2097152,\"graph_kernels\":0,\"period_ns\":2000000,",
+		 "a copy of 2 MiB to the GPU every 2 ms", "of the copies end"},
+		{"copy:100KiB",
+		 "\"work\":\"copy\",\"kernel_ns\":0,\"copy_bytes\":102400,\"graph_kernels\":0,\"period_ns\":1000000,",
+		 "a copy of 100 KiB to the GPU every 1 ms", "of the copies end"},
+		{"graph:100",
+		 "\"work\":\"graph\",\"kernel_ns\":0,\"copy_bytes\":0,\"graph_kernels\":100,\"period_ns\":2000000,",
+		 "a CUDA graph of 100 kernels every 2 ms", "of the graphs end"},
+	};
+	const char *const lost[] = {"--work", "graph:5", "--duration", "60s", NULL};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const char *const json[] = {"--work", cases[i].work, "--duration", "100ms", "--json", NULL};
+		const char *const page[] = {"--work", cases[i].work, "--duration", "50ms",
+					    "--html", rig_path("p"), NULL};
+
+		CHECK_EQ(run(json), 0);
+		check_json();
+		CHECK_CONTAINS(text, cases[i].json);
+		CHECK(number("as-is", "samples") > 0, "nothing measured");
+		CHECK_EQ(run(page), 0);
+		CHECK_CONTAINS(text, cases[i].says);
+		CHECK_CONTAINS(content(rig_path("p")), cases[i].says + 1);
+		CHECK_CONTAINS(content(rig_path("p")), cases[i].plural);
+	}
+	/* A copy's time is in what was measured: ten bytes a nanosecond. */
+	CHECK_EQ(run((const char *const[]){"--work", "copy:10MiB", "--duration", "50ms", "--json", NULL}), 0);
+	CHECK(number("as-is", "min_ns") >= 10 << 20 >> 4, "shorter than the copy: %s", text);
+	setenv("GPUSEG_STANDIN_FAIL", "graph", 1);
+	CHECK_EQ(run(lost), 1);
+	CHECK_CONTAINS(text, "gpuseg latency: kernel 5 is done and has not written its number, but 4\n");
+	setenv("GPUSEG_STANDIN_FAIL", "cuGraphInstantiateWithFlags", 1);
+	CHECK_EQ(run(lost), 1);
+	CHECK_CONTAINS(text, "cuGraphInstantiateWithFlags: out of memory");
+	CHECK_EQ(lines_of(text), 1);
+	setenv("GPUSEG_STANDIN_FAIL", "cuMemAlloc", 1);
+	CHECK_EQ(run((const char *const[]){"--work", "copy:8MiB", NULL}), 1);
+	CHECK_CONTAINS(text, "cuMemAlloc_v2: out of memory");
+	CHECK_EQ(lines_of(text), 1);
+}
+
+/* A control daemon of MPS: somebody reads from the pipe. Every process that the stand-in finds there is in "clients" */
+TEST(should_compare_with_mps_where_its_control_daemon_lives)
+{
+	const char *const loaded[] = {"--work",	    "100us",	   "--load", "launches,copies", "--compare",
+				      "--duration", "100ms",	   "--json", "--html",		rig_path("p"),
+				      "--histfile", rig_path("h"), NULL};
+	const char *const bare[] = {"--compare", "--duration", "60s", NULL};
+	const char *const broken[] = {"--compare", "--duration", "60s", "--break", "1us", "--json", NULL};
+	const char *json;
+	int reader;
+
+	setenv("CUDA_MPS_PIPE_DIRECTORY", rig_directory(), 1);
+	CHECK_EQ(mkfifo(rig_path("control"), 0600), 0);
+	CHECK_EQ(run(bare), 3); /* a pipe that a dead daemon left */
+	CHECK_CONTAINS(text, "--compare: no daemon runs; start it with");
+	reader = open(rig_path("control"), O_RDWR | O_CLOEXEC);
+	CHECK(reader >= 0, "%s", strerror(errno));
+	CHECK_EQ(run(loaded), 0);
+	CHECK_CONTAINS(text, "gpuseg latency: --compare: no daemon runs; only MPS in /tmp/gpuseg-test-");
+	json = strchr(text, '{');
+	CHECK(json, "no JSON: %s", text);
+	memmove(text, json, strlen(json) + 1);
+	check_json();
+	CHECK_CONTAINS(text, "\"complete\":true");
+	CHECK(number("alone", "samples") > 0 && number("driver", "samples") > 0, "nothing measured outside");
+	CHECK_EQ(histogram_sum("mps"), number("mps", "samples"));
+	CHECK_CONTAINS(strstr(text, "\"name\":\"mps\""), "\"loads_per_s\":[");
+	/* The measured process and its two loads; what was measured before is none of them. */
+	CHECK_EQ(lines_of(content(rig_path("clients"))), 3);
+	CHECK_CONTAINS(content(rig_path("p")), "beside load, in MPS");
+	CHECK_CONTAINS(content(rig_path("p")), "</b> (");
+	CHECK_CONTAINS(content(rig_path("p")), " in MPS.</p>");
+	CHECK(strncmp(content(rig_path("h")), "# us alone driver mps\n", 22) == 0, "no column of MPS");
+	CHECK_EQ(unlink(rig_path("clients")), 0);
+	CHECK_EQ(run(broken), 3);
+	CHECK_CONTAINS(text, "sample 1 (driver alone) took ");
+	CHECK(access(rig_path("clients"), F_OK) != 0, "measured after the break");
+	/* The control daemon lives, but the driver does not use it. */
+	setenv("GPUSEG_STANDIN_FAIL", "mps", 1);
+	CHECK_EQ(run((const char *const[]){"--compare", "--duration", "20ms", NULL}), 1);
+	CHECK_CONTAINS(text, "the driver makes contexts outside of it; CUDA_MPS_PIPE_DIRECTORY=/none leaves MPS out\n");
+	CHECK_CONTAINS(text, "\ndriver alone ");
+	CHECK(!strstr(text, "\nin MPS "), "a row of what was not measured: %s", text);
+	CHECK_EQ(close(reader), 0);
 }
 
 TEST(should_print_a_table_and_a_histogram)
@@ -231,8 +328,8 @@ TEST(should_stop_at_the_first_sample_above_break)
 
 TEST(should_write_a_page_and_lines)
 {
-	const char *const arguments[] = {"--kernel", "100us",	    "--load",	  "launches",	 "--duration", "100ms",
-					 "--html",   rig_path("p"), "--histfile", rig_path("h"), "--json",     NULL};
+	const char *const arguments[] = {"--work", "100us",	  "--load",	"launches",    "--duration", "100ms",
+					 "--html", rig_path("p"), "--histfile", rig_path("h"), "--json",     NULL};
 	long long us, alone, driver, sums[2] = {0}, last = -1;
 	struct stat file;
 	const char *p;
@@ -330,7 +427,20 @@ TEST(should_refuse_bad_options_in_one_line)
 	} cases[] = {
 		{{"--period", "1", NULL}, "has no unit"},
 		{{"--period", "10us", NULL}, "--period"},
-		{{"--kernel", "5ms", "--period", "1ms", NULL}, "give a longer --period"},
+		{{"--work", "5ms", "--period", "1ms", NULL}, "give a longer --period"},
+		{{"--work", "5", NULL}, "has no unit"},
+		{{"--work", "fast", NULL}, "\"fast\" is unknown; use a time (5ms), copy:SIZE (copy:8MiB) or graph:N"},
+		{{"--work", "", NULL}, "\"\" is unknown; use a time"},
+		{{"--work", "copy", NULL}, "is unknown; use a time"},
+		{{"--work", "copy:", NULL}, "--work copy: \"\" is not a size; write it like 512KiB or 8MiB"},
+		{{"--work", "copy:8MB", NULL}, "\"8MB\" is not a size"},
+		{{"--work", "copy:-1MiB", NULL}, "\"-1MiB\" is not a size"},
+		{{"--work", "copy:0KiB", NULL}, "is out of range; it must be 1KiB to 1GiB"},
+		{{"--work", "copy:2GiB", NULL}, "is out of range; it must be 1KiB to 1GiB"},
+		{{"--work", "copy:99999999999999999999KiB", NULL}, "is out of range; it must be 1KiB to 1GiB"},
+		{{"--work", "graph:", NULL}, "1 to 1000"},
+		{{"--work", "graph:0", NULL}, "--work graph: \"0\""},
+		{{"--work", "graph:1001", NULL}, "1 to 1000"},
 		{{"--period", "1s", "--duration", "500ms", NULL}, "give a longer one"},
 		{{"--load", "products,everything", NULL}, "\"everything\" is unknown; use products, copies"},
 		{{"--load", "", NULL}, "is unknown; use products"},
@@ -362,7 +472,7 @@ TEST(should_say_in_one_line_what_is_missing)
 	CHECK_EQ(run(third), 1);
 	CHECK_CONTAINS(text, "--gpu: there is no GPU 2; use 0 to 1");
 	setenv("GPUSEG_STANDIN_FAIL", "cuInit", 1);
-	CHECK_EQ(run(plain), 1);
+	CHECK_EQ(run(plain), 3);
 	CHECK_CONTAINS(text, "gpuseg latency: cuInit: no CUDA-capable device is detected");
 	CHECK_EQ(lines_of(text), 1);
 	setenv("GPUSEG_STANDIN_FAIL", "cuCtxCreate", 1);
@@ -380,7 +490,7 @@ TEST(should_say_in_one_line_what_is_missing)
 	file = fopen(rig_path("libcuda.so.1"), "we");
 	CHECK(file && fclose(file) == 0, "%s", strerror(errno));
 	setenv("LD_LIBRARY_PATH", rig_directory(), 1);
-	CHECK_EQ(rig_run(PROGRAM, plain, text, sizeof(text)), 1);
+	CHECK_EQ(rig_run(PROGRAM, plain, text, sizeof(text)), 3);
 	CHECK_CONTAINS(text, "gpuseg latency: no NVIDIA driver on this machine: ");
 	CHECK_EQ(lines_of(text), 1);
 }
@@ -426,6 +536,8 @@ TEST(should_keep_every_value_within_its_bucket)
 static const struct check_case cases[] = {
 	CASE(should_measure_as_it_is_without_any_option_but_the_duration),
 	CASE(should_measure_alone_then_beside_each_kind_of_load),
+	CASE(should_measure_copies_and_graphs),
+	CASE(should_compare_with_mps_where_its_control_daemon_lives),
 	CASE(should_print_a_table_and_a_histogram),
 	CASE(should_stop_at_the_first_sample_above_break),
 	CASE(should_write_a_page_and_lines),
