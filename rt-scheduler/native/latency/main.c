@@ -513,6 +513,7 @@ static int prepare(struct plan *plan, uint64_t *product_rounds)
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+	const char *const terminal = getenv("TERM");
 	struct mps_page *of_mps = NULL;
 	struct plan plan = {0};
 	struct output page, lines;
@@ -540,7 +541,7 @@ int main(int argc, char **argv)
 	plan.period_ns = o.period_ns;
 	plan.duration_ns = o.duration_ns;
 	plan.break_ns = o.break_ns;
-	plan.live = isatty(STDERR_FILENO);
+	plan.live = isatty(STDERR_FILENO) && strcmp(terminal ? terminal : "", "dumb") != 0;
 	if ((o.html && output_check(&page, "--html", o.html) != 0) ||
 	    (o.histfile && output_check(&lines, "--histfile", o.histfile) != 0))
 		return EXIT_FAILURE;

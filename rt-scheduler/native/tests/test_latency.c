@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -290,8 +291,8 @@ TEST(should_compare_with_mps_where_its_control_daemon_lives)
 	setenv("GPUSEG_STANDIN_FAIL", "mps", 1);
 	CHECK_EQ(run((const char *const[]){"--compare", "--duration", "20ms", NULL}), 1);
 	CHECK_CONTAINS(text, "the driver makes contexts outside of it; CUDA_MPS_PIPE_DIRECTORY=/none leaves MPS out\n");
-	CHECK_CONTAINS(text, "\ndriver alone ");
-	CHECK(!strstr(text, "\nin MPS "), "a row of what was not measured: %s", text);
+	CHECK_CONTAINS(text, "\ndriver ");
+	CHECK(!strstr(text, "\nmps "), "a row of what was not measured: %s", text);
 	CHECK_EQ(close(reader), 0);
 }
 
@@ -300,11 +301,13 @@ TEST(should_print_a_table_and_a_histogram)
 	const char *const arguments[] = {"--duration", "50ms", NULL};
 
 	CHECK_EQ(run(arguments), 0);
+	for (const char *line = text; *line; line = strchr(line, '\n') + 1)
+		CHECK(line == text || strchr(line, '\n') - line < 80, "wider than a terminal: %s", line);
 	CHECK_CONTAINS(text, "stand-in \"<0>\", no GPU, driver ");
 	CHECK_CONTAINS(text, "a kernel that does nothing every 1 ms");
-	CHECK_CONTAINS(text, "load: none");
+	CHECK_CONTAINS(text, "; load: none\n");
 	CHECK_CONTAINS(text, "p99.9");
-	CHECK_CONTAINS(text, "\nas it is ");
+	CHECK_CONTAINS(text, "\nas-is ");
 	CHECK_CONTAINS(text, "up to us       as-is");
 	CHECK_CONTAINS(text, "#\n");
 }
@@ -400,6 +403,85 @@ static bool has_samples(void *pid)
 	p = strstr(content(path), "\nvoluntary_ctxt_switches:");
 	/* It sleeps once for each kernel, and of a long measurement a thousand at most are for warmth. */
 	return p && strtoll(p + strlen("\nvoluntary_ctxt_switches:"), NULL, 10) > 1200;
+}
+
+/* What the program prints on a terminal of this width until it is over; Ctrl-C is typed after some of it. */
+static int on_terminal(const char *const arguments[], unsigned short columns, const char *terminal, bool interrupt)
+{
+	const struct winsize window = {.ws_row = 24, .ws_col = columns};
+	const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t n;
+	pid_t pid;
+
+	CHECK(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0 && ioctl(master, TIOCSWINSZ, &window) == 0);
+	use_standin();
+	setenv("TERM", terminal, 1);
+	pid = fork();
+	if (pid == 0) {
+		const char *build = getenv("GPUSEG_TEST_BUILD");
+		const char *const *from = arguments;
+		char path[4096], *argv[16] = {path};
+		int slave;
+
+		snprintf(path, sizeof(path), "%s/" PROGRAM, build ? build : "build");
+		for (int i = 1; *from; i++)
+			argv[i] = (char *)(uintptr_t)*from++;
+		setsid();
+		slave = open(ptsname(master), O_RDWR); /* its terminal, with the signals of its keys */
+		dup2(slave, STDIN_FILENO);
+		dup2(slave, STDERR_FILENO);
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+		execv(path, argv);
+		_exit(127);
+	}
+	text[0] = '\0';
+	while ((n = read(master, text + length, sizeof(text) - 1 - length)) > 0) {
+		length += (size_t)n;
+		text[length] = '\0';
+		if (interrupt && strstr(text, "\033[K")) {
+			CHECK_EQ(write(master, "\x03", 1), 1);
+			interrupt = false;
+		}
+	}
+	close(master);
+	return rig_wait(pid);
+}
+
+TEST(should_redraw_one_line_for_each_measurement_on_a_terminal)
+{
+	const char *const loaded[] = {"--load", "launches", "--duration", "600ms", NULL};
+	const char *const endless[] = {"--duration", "3600s", NULL};
+	char *rest;
+	size_t lines = 0, redrawn = 0;
+
+	CHECK_EQ(on_terminal(loaded, 80, "xterm", false), 0);
+	for (char *line = strtok_r(text, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
+		char *end = strstr(line, "\033[K");
+
+		CHECK(end && end[3] == '\0' && end - line <= 79, "line %s", line);
+		*end = '\0';
+		CHECK(strncmp(line, "alone: ", 7) == 0 || strncmp(line, "driver: ", 8) == 0, "line %s", line);
+		CHECK_CONTAINS(line, "  min ");
+		CHECK_CONTAINS(line, "  act ");
+		CHECK_CONTAINS(line, "  avg ");
+		CHECK_CONTAINS(line, "  max ");
+		CHECK_CONTAINS(line, "  p99.9 - us"); /* of 600 samples none says */
+		redrawn++;
+	}
+	CHECK(redrawn >= 2, "%zu lines", redrawn);
+	CHECK_EQ(on_terminal(loaded, 30, "xterm", false), 0);
+	for (const char *p = text; *p; p++)
+		lines += *p == '\n';
+	CHECK_EQ(lines, 2);
+	for (const char *line = strchr(text, '\r'); line; line = strchr(line + 1, '\r'))
+		CHECK(line[1] == '\n' || strstr(line, "\033[K") - line <= 30, "line %.60s", line);
+	CHECK_EQ(on_terminal(endless, 80, "xterm", true), 0); /* Ctrl-C */
+	CHECK(strcmp(text + strlen(text) - 5, "\033[K\r\n") == 0, "the line is left open: %s", text);
+	CHECK_EQ(on_terminal(loaded, 80, "dumb", false), 0);
+	CHECK_EQ(text[0], '\0');
+	CHECK_EQ(run(loaded), 0); /* a pipe */
+	CHECK(!strchr(text, '\033') && !strchr(text, '\r'), "escape codes in a pipe");
 }
 
 TEST(should_report_what_it_has_when_it_is_stopped)
@@ -542,6 +624,7 @@ static const struct check_case cases[] = {
 	CASE(should_stop_at_the_first_sample_above_break),
 	CASE(should_write_a_page_and_lines),
 	CASE(should_write_a_page_wholly_or_not_at_all),
+	CASE(should_redraw_one_line_for_each_measurement_on_a_terminal),
 	CASE(should_report_what_it_has_when_it_is_stopped),
 	CASE(should_refuse_bad_options_in_one_line),
 	CASE(should_say_in_one_line_what_is_missing),
