@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,7 @@ static int load_library(struct gpu *gpu)
 
 	if (!library) {
 		message("no NVIDIA driver on this machine: %s", dlerror());
-		return -1;
+		return -ENODEV;
 	}
 #define X(name, parameters)                                                                                            \
 	*(void **)&gpu->cuda.name = dlsym(library, #name);                                                             \
@@ -93,6 +94,9 @@ static int load_library(struct gpu *gpu)
 		return -1;                                                                                             \
 	}
 	CUDA_FUNCTIONS(X)
+#undef X
+#define X(name, parameters) *(void **)&gpu->cuda.name = dlsym(library, #name);
+	CUDA_GRAPH_FUNCTIONS(X)
 #undef X
 	return 0;
 }
@@ -137,11 +141,17 @@ static int find_index(const char *pci)
 
 int gpu_find(struct gpu *gpu, int ordinal)
 {
-	int count = 0, multiprocessors = 0;
+	int count = 0, multiprocessors = 0, rc;
 	char pci[24] = "";
 
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0); /* so that --gpu counts as nvidia-smi does */
-	if (load_library(gpu) != 0 || CHECK_CALL(gpu, cuInit, 0) != 0 || CHECK_CALL(gpu, cuDeviceGetCount, &count) != 0)
+	rc = load_library(gpu);
+	if (rc != 0)
+		return rc;
+	rc = gpu->cuda.cuInit(0);
+	if (gpu_check(gpu, rc, "cuInit") != 0)
+		return rc == CUDA_ERROR_NO_DEVICE ? -ENODEV : -1;
+	if (CHECK_CALL(gpu, cuDeviceGetCount, &count) != 0)
 		return -1;
 	if (ordinal >= count) {
 		message("--gpu: there is no GPU %d; use 0 to %d", ordinal, count - 1);
@@ -194,9 +204,56 @@ static int launch(struct gpu *gpu, const struct work *work, CUstream stream, CUd
 			  parameters, NULL);
 }
 
+static int prepare_copy(struct gpu *gpu, const struct work *work)
+{
+	if (CHECK_CALL(gpu, cuMemHostAlloc, &gpu->frame, work->bytes, CU_MEMHOSTALLOC_PORTABLE) != 0 ||
+	    CHECK_CALL(gpu, cuMemAlloc_v2, &gpu->device_frame, work->bytes) != 0)
+		return -1;
+	memset(gpu->frame, 1, work->bytes);
+	return 0;
+}
+
+static int prepare_graph(struct gpu *gpu, const struct work *work)
+{
+	CUgraph graph = NULL;
+
+#define X(name, parameters)                                                                                            \
+	if (!gpu->cuda.name) {                                                                                         \
+		message("%s has no %s; a graph needs a driver of version 470 or later", LIBRARY, #name);               \
+		return -1;                                                                                             \
+	}
+	CUDA_GRAPH_FUNCTIONS(X)
+#undef X
+	if (CHECK_CALL(gpu, cuStreamBeginCapture_v2, gpu->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) != 0)
+		return -1;
+	for (uint32_t number = 1; number <= work->kernels; number++)
+		if (launch(gpu, work, gpu->stream, gpu->device_word, number) != 0)
+			return -1;
+	return CHECK_CALL(gpu, cuStreamEndCapture, gpu->stream, &graph) != 0 ||
+			       CHECK_CALL(gpu, cuGraphInstantiateWithFlags, &gpu->graph, graph, 0) != 0
+		       ? -1
+		       : 0;
+}
+
+int gpu_prepare(struct gpu *gpu, const struct work *work)
+{
+	return work->kind == WORK_COPY	  ? prepare_copy(gpu, work)
+	       : work->kind == WORK_GRAPH ? prepare_graph(gpu, work)
+					  : 0;
+}
+
 int gpu_launch(struct gpu *gpu, const struct work *work)
 {
-	return launch(gpu, work, gpu->stream, gpu->device_word, ++gpu->launched);
+	switch (work->kind) {
+	case WORK_COPY:
+		return CHECK_CALL(gpu, cuMemcpyHtoDAsync_v2, gpu->device_frame, gpu->frame, work->bytes, gpu->stream);
+	case WORK_GRAPH:
+		*gpu->word = 0;
+		gpu->launched = work->kernels;
+		return CHECK_CALL(gpu, cuGraphLaunch, gpu->graph, gpu->stream);
+	default:
+		return launch(gpu, work, gpu->stream, gpu->device_word, ++gpu->launched);
+	}
 }
 
 int gpu_launch_apart(struct gpu *gpu, CUstream stream)

@@ -19,15 +19,20 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 
 enum {
 	CUDA_SUCCESS = 0,
+	CUDA_ERROR_NO_DEVICE = 100,
 	CUDA_ERROR_NOT_READY = 600,
 	CU_CTX_SCHED_BLOCKING_SYNC = 4,
 	CU_STREAM_NON_BLOCKING = 1,
+	CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
 	CU_MEMHOSTALLOC_PORTABLE = 1,
 	CU_MEMHOSTALLOC_DEVICEMAP = 2,
-	CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16
+	CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+	CU_DEVICE_ATTRIBUTE_MPS_ENABLED = 133
 };
 
 #define CUDA_FUNCTIONS(X)                                                                                              \
@@ -56,16 +61,32 @@ enum {
 	X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                     \
 	X(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))
 
+/* Only where a graph is launched: from driver 470 on. */
+#define CUDA_GRAPH_FUNCTIONS(X)                                                                                        \
+	X(cuStreamBeginCapture_v2, (CUstream stream, int mode))                                                        \
+	X(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                                                      \
+	X(cuGraphInstantiateWithFlags, (CUgraphExec * executable, CUgraph graph, unsigned long long flags))            \
+	X(cuGraphLaunch, (CUgraphExec executable, CUstream stream))
+
 struct cuda {
 #define X(name, parameters) CUresult(*name) parameters;
 	CUDA_FUNCTIONS(X)
+	CUDA_GRAPH_FUNCTIONS(X)
 #undef X
 };
 
-/* A kernel that does `rounds` of arithmetic in every thread, then writes a number that the host sees. */
+enum work_kind {
+	WORK_KERNEL, /* does `rounds` of arithmetic in every thread, then writes a number that the host sees */
+	WORK_COPY,   /* of `bytes` from pinned memory of the host to the GPU, as a camera's frame */
+	WORK_GRAPH   /* a CUDA graph of `kernels` one after the other, which only write a number */
+};
+
 struct work {
+	enum work_kind kind;
 	unsigned int blocks, threads;
-	uint64_t rounds; /* 0: it only writes the number */
+	uint64_t rounds; /* 0: the kernel only writes the number */
+	size_t bytes;
+	uint32_t kernels;
 };
 
 struct gpu {
@@ -77,13 +98,16 @@ struct gpu {
 	volatile uint32_t *word; /* in host memory; W: the GPU, the number of the latest kernel that is done */
 	CUdeviceptr device_word;
 	uint32_t launched; /* number of the latest kernel */
+	void *frame;	   /* of a copy: its bytes here, and their place there */
+	CUdeviceptr device_frame;
+	CUgraphExec graph;
 	unsigned int multiprocessors;
 	int index; /* as the daemon counts: in the order of the PCI bus */
 	char name[100];
 	char driver[32]; /* "580.159.04", or the version of the API that it offers */
 };
 
-/* Opens the library and finds the device. Names this process's failure if there is none. */
+/* Opens the library and finds the device. 0, or after one line -ENODEV: no driver or no GPU, or -1. */
 int gpu_find(struct gpu *gpu, int ordinal);
 
 /* A context, the kernel and a stream. */
@@ -94,7 +118,10 @@ void gpu_close(struct gpu *gpu);
 /* One line about a call that failed. Returns -1, or 0 where the result is success. */
 int gpu_check(const struct gpu *gpu, CUresult result, const char *call);
 
-/* Puts the kernel into the GPU's stream. Numbers are given by `launched`. */
+/* What a copy or a graph needs; nothing for a kernel. Once, before it is launched. */
+int gpu_prepare(struct gpu *gpu, const struct work *work);
+
+/* Puts the work into the GPU's stream. Numbers are given by `launched`; a graph's begin again with each launch. */
 int gpu_launch(struct gpu *gpu, const struct work *work);
 
 /* The same on another stream, with the number 0 at another place: changes nothing that others see. */

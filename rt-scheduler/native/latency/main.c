@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-latency - what cyclictest is for a CPU, for a GPU: a kernel that is due periodically, and how long it takes
- * from then until the CPU sees its end. See measure.h; `gpuseg latency` runs it.
+ * gpuseg-latency - what cyclictest is for a CPU, for a GPU: work that is due periodically, and how long it takes from
+ * then until the CPU sees its end. See measure.h; `gpuseg latency` runs it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,6 +20,7 @@
 
 #include "common/base.h"
 #include "gpuseg_abi.h"
+#include "latency/mps.h"
 #include "latency/report.h"
 
 #define TRACING_DIR "/sys/kernel/tracing"
@@ -29,36 +30,47 @@
 #define BEGIN_LIMIT_NS (10 * NS_PER_S)
 #define SETTLE_NS (300 * NS_PER_MS) /* after the loads began, and after the daemon has seen the task */
 
+#define COPY_BYTES_MAX (INT64_C(1) << 30)
+
 enum { EXIT_NO = 3, KERNEL_PARTS = 4, PRIORITY_DEFAULT = 49, TINY_THREADS = 32, WORK_THREADS = 128 };
-enum { UNSET = -1, SPIN_LONG = 4000000 };
+enum { UNSET = -1, SPIN_LONG = 4000000, GRAPH_KERNELS_MAX = 1000, GRAPH_KERNELS_PER_MS = 50 };
 
 static struct options {
+	struct work work;
 	int64_t kernel_ns, period_ns, duration_ns, break_ns;
 	int gpu, priority;
 	bool compare, json;
 	const char *html, *histfile;
 	struct load loads[LOADS_MAX];
 	int load_count;
-} o = {.period_ns = UNSET, .duration_ns = DURATION_DEFAULT_NS, .priority = PRIORITY_DEFAULT};
+} o = {.work = {.blocks = 1, .threads = TINY_THREADS},
+       .period_ns = UNSET,
+       .duration_ns = DURATION_DEFAULT_NS,
+       .priority = PRIORITY_DEFAULT};
 
 static struct gpu gpu;
 static struct report report;
+static char **arguments;
+static char mps[512]; /* pipe directory of MPS; "": it is not compared */
 static gpuseg_client *client;
 static gpuseg_task *task;
 
 static const char help[] =
 	"Usage: gpuseg latency [option]...\n"
-	"Measure how late periodic kernels end on an NVIDIA GPU, as cyclictest does for a CPU. The latency of a "
-	"kernel\n"
-	"counts from the time at which it was due until the CPU sees its end. Needs no daemon, no root and no CUDA\n"
-	"toolkit.\n\n"
-	"  --kernel TIME: the kernel works for this time, such as 5ms (default: it does nothing).\n"
-	"  --period TIME: how often it is due (default: 1ms, or four times the kernel if that is longer).\n"
+	"Measure how late periodic work ends on an NVIDIA GPU, as cyclictest does for a CPU. A latency counts from "
+	"the\n"
+	"time at which the work was due until the CPU sees its end. Needs no daemon, no root and no CUDA toolkit.\n\n"
+	"  --work WORK: a kernel of some time, such as 5ms; copy:SIZE, such as copy:8MiB: a camera's frame from "
+	"pinned\n"
+	"      memory to the GPU; graph:N: a CUDA graph of N kernels that do nothing (default: one such kernel).\n"
+	"  --period TIME: how often it is due (default: 1ms, or more: 4 times the kernel, 1ms for each MiB or 50 "
+	"kernels).\n"
 	"  --duration TIME: of each measurement (default: 10s). Ctrl-C ends it earlier.\n"
 	"  --load KIND,...: measure alone, then beside a process for each KIND that keeps the GPU busy: products, "
 	"copies,\n"
 	"      launches, contexts. A KIND may stand there several times.\n"
-	"  --compare: measure once more as a real-time task of the daemon, which must run.\n"
+	"  --compare: measure once more among clients of MPS, and as a real-time task of the daemon; one of them must "
+	"run.\n"
 	"  --priority N: of that task, 1..99 (default: 49).\n"
 	"  --gpu N: which GPU, as nvidia-smi counts (default: 0).\n"
 	"  --break TIME: end at the first latency above TIME, and stop the kernel's trace where that is permitted.\n"
@@ -66,7 +78,7 @@ static const char help[] =
 	"  --html FILE: write a page with the distributions.\n"
 	"  --histfile FILE: write lines of microseconds and counts.\n\n"
 	"chrt -f 50 gpuseg latency gives the measuring thread a real-time priority on its CPU.\n\n"
-	"Exit status: 0 measured, 1 failure, 2 usage, 3 a latency above --break, or --compare without a daemon.\n";
+	"Exit status: 0 measured, 1 failure, 2 usage, 3 no GPU, a latency above --break, or nothing to compare.\n";
 
 static void on_signal(int number)
 {
@@ -75,6 +87,56 @@ static void on_signal(int number)
 }
 
 /* ---- options ---- */
+
+static void refuse_work(const char *text)
+{
+	usage_error("--work: \"%s\" is unknown; use a time (5ms), copy:SIZE (copy:8MiB) or graph:N (graph:20)", text);
+}
+
+/* As the daemon's settings: a whole number and KiB, MiB or GiB. */
+static size_t take_size(const char *text)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB"};
+	char *unit = NULL;
+	const int64_t number = *text >= '0' && *text <= '9' ? strtoll(text, &unit, 10) : 0;
+
+	for (size_t i = 0; unit && i < ARRAY_LENGTH(units); i++) {
+		if (strcmp(unit, units[i]) != 0)
+			continue;
+		if (number < 1 || number > COPY_BYTES_MAX >> (10 * (i + 1)))
+			usage_error("--work copy: \"%s\" is out of range; it must be 1KiB to 1GiB", text);
+		return (size_t)number << (10 * (i + 1));
+	}
+	usage_error("--work copy: \"%s\" is not a size; write it like 512KiB or 8MiB", text);
+}
+
+static void take_work(const char *text)
+{
+	o.work = (struct work){.blocks = 1, .threads = TINY_THREADS};
+	o.kernel_ns = 0;
+	if (strncmp(text, "copy:", strlen("copy:")) == 0) {
+		o.work.kind = WORK_COPY;
+		o.work.bytes = take_size(text + strlen("copy:"));
+	} else if (strncmp(text, "graph:", strlen("graph:")) == 0) {
+		o.work.kind = WORK_GRAPH;
+		o.work.kernels =
+			(uint32_t)option_integer("--work graph", text + strlen("graph:"), 1, GRAPH_KERNELS_MAX);
+	} else if (*text >= '0' && *text <= '9') {
+		o.kernel_ns = option_duration("--work", text, NS_PER_US, 10 * NS_PER_S);
+	} else {
+		refuse_work(text);
+	}
+}
+
+/* So long that the work has time to end, whatever this machine needs for it. */
+static int64_t default_period(void)
+{
+	const int64_t takes_ns = o.work.kind == WORK_COPY    ? (int64_t)(o.work.bytes * NS_PER_MS >> 20)
+				 : o.work.kind == WORK_GRAPH ? o.work.kernels * NS_PER_MS / GRAPH_KERNELS_PER_MS
+							     : KERNEL_PARTS * o.kernel_ns;
+
+	return takes_ns > PERIOD_DEFAULT_NS ? takes_ns : PERIOD_DEFAULT_NS;
+}
 
 static void take_loads(const char *text)
 {
@@ -97,9 +159,9 @@ static void take_loads(const char *text)
 
 static void parse_options(int argc, char **argv)
 {
-	enum { KERNEL = 1, PERIOD, DURATION, LOAD, COMPARE, PRIORITY, GPU, BREAK, JSON, HTML, HISTFILE };
+	enum { WORK = 1, PERIOD, DURATION, LOAD, COMPARE, PRIORITY, GPU, BREAK, JSON, HTML, HISTFILE };
 	static const struct option known[] = {
-		{"kernel", required_argument, NULL, KERNEL},
+		{"work", required_argument, NULL, WORK},
 		{"period", required_argument, NULL, PERIOD},
 		{"duration", required_argument, NULL, DURATION},
 		{"load", required_argument, NULL, LOAD},
@@ -117,8 +179,8 @@ static void parse_options(int argc, char **argv)
 
 	while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
 		switch (option) {
-		case KERNEL:
-			o.kernel_ns = option_duration("--kernel", optarg, NS_PER_US, 10 * NS_PER_S);
+		case WORK:
+			take_work(optarg);
 			break;
 		case PERIOD:
 			o.period_ns = option_duration("--period", optarg, 50 * NS_PER_US, 100 * NS_PER_S);
@@ -160,11 +222,9 @@ static void parse_options(int argc, char **argv)
 	if (optind < argc)
 		usage_error("\"%s\" is no option; see gpuseg latency --help", argv[optind]);
 	if (o.period_ns == UNSET)
-		o.period_ns =
-			KERNEL_PARTS * o.kernel_ns > PERIOD_DEFAULT_NS ? KERNEL_PARTS * o.kernel_ns : PERIOD_DEFAULT_NS;
+		o.period_ns = default_period();
 	if (o.kernel_ns >= o.period_ns)
-		usage_error("--kernel: %" PRId64 " us do not fit into a period of %" PRId64
-			    " us; give a longer --period",
+		usage_error("--work: %" PRId64 " us do not fit into a period of %" PRId64 " us; give a longer --period",
 			    o.kernel_ns / 1000, o.period_ns / 1000);
 	if (o.duration_ns < o.period_ns)
 		usage_error("--duration: %" PRId64 " us are shorter than the period, %" PRId64 " us; give a longer one",
@@ -210,9 +270,7 @@ static int connect_daemon(void)
 	attr.name = "latency";
 	attr.flags = GPUSEG_CONNECT_FAIL_IF_LOST; /* what runs unmanaged is not to be measured */
 	rc = gpuseg_connect(&attr, &client);
-	if (rc == -ENOTCONN)
-		message("--compare: no daemon runs; start it with: sudo gpuseg run");
-	else if (rc < 0)
+	if (rc < 0 && rc != -ENOTCONN)
 		message("--compare: %s", gpuseg_last_message(NULL));
 	return rc;
 }
@@ -224,22 +282,38 @@ static void disconnect_daemon(void)
 	task = NULL;
 }
 
-/* Before anything is measured: is there a daemon, for this GPU? 0, or an exit status after one line. */
-static int check_daemon(void)
+/* Before anything is measured: what is there to compare with? 0, or an exit status after one line. */
+static int check_compared(void)
 {
 	const int rc = connect_daemon();
 
-	if (rc < 0)
-		return rc == -ENOTCONN ? EXIT_NO : EXIT_FAILURE;
-	disconnect_daemon();
-	return ask_daemon();
+	if (!mps_find(mps, sizeof(mps)))
+		mps[0] = '\0';
+	else
+		mps_avoid();
+	if (rc == 0) {
+		disconnect_daemon();
+		return ask_daemon();
+	}
+	if (rc != -ENOTCONN)
+		return EXIT_FAILURE;
+	if (mps[0]) {
+		message("--compare: no daemon runs; only MPS in %s is compared", mps);
+		return 0;
+	}
+	message("--compare: no daemon runs; start it with: sudo gpuseg run");
+	return EXIT_NO;
 }
 
 static int open_task(void)
 {
 	struct gpuseg_task_attr attr = GPUSEG_TASK_ATTR_INIT;
 
-	if (connect_daemon() != 0)
+	const int rc = connect_daemon();
+
+	if (rc == -ENOTCONN)
+		message("--compare: the daemon has ended");
+	if (rc != 0)
 		return -1;
 	attr.name = "latency";
 	attr.priority = (uint32_t)o.priority;
@@ -264,6 +338,18 @@ static struct measurement *next_measurement(const char *key, const char *title)
 	return m;
 }
 
+static void say_break(const struct measurement *m)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		 "sample %" PRIu64 " (%s) took %.1f us, above --break, %.6f s after its begin, at %.6f s",
+		 m->response.histogram.count, m->title, (double)m->response.last_ns / 1e3,
+		 (double)m->break_after_ns / 1e9, (double)m->break_at_ns / 1e9);
+	message("%s of CLOCK_MONOTONIC%s", text,
+		trace_stop(TRACING_DIR, text) ? "; the kernel's trace is stopped" : "");
+}
+
 static int run_measurement(const struct plan *plan, const char *key, const char *title)
 {
 	struct measurement *m = next_measurement(key, title);
@@ -276,6 +362,8 @@ static int run_measurement(const struct plan *plan, const char *key, const char 
 	const int64_t began_ns = now_ns();
 
 	rc = measure(&gpu, plan, client, task, m);
+	if (m->broke)
+		say_break(m);
 	for (int i = 0; loaded && i < o.load_count; i++)
 		m->load_rates[i] =
 			(double)(load_done(&o.loads[i]) - o.loads[i].done_before) * 1e9 / (double)(now_ns() - began_ns);
@@ -284,9 +372,57 @@ static int run_measurement(const struct plan *plan, const char *key, const char 
 	return rc == 0 && loaded ? loads_check(o.loads, o.load_count) : rc;
 }
 
+static const char *mps_title(void)
+{
+	return o.load_count ? "beside load, in MPS" : "in MPS";
+}
+
 static bool go_on(void)
 {
 	return !stopping && !(report.count && report.measurements[report.count - 1].broke);
+}
+
+/* In the process of its own: measures among clients of MPS. An exit status. */
+static int measure_in_mps(struct mps_page *page)
+{
+	int rc = gpu_find(&gpu, o.gpu);
+
+	if (rc == 0)
+		rc = gpu_open(&gpu, 0);
+	if (rc == 0)
+		rc = mps_check(&gpu, page);
+	__atomic_store_n(&page->started, 1, __ATOMIC_RELEASE); /* pairs with mps.c: wait_for() */
+	if (rc == 0)
+		rc = gpu_prepare(&gpu, &page->plan.work);
+	if (rc == 0)
+		rc = loads_start(o.loads, o.load_count, o.gpu, page->product_rounds);
+	if (rc == 0 && !stopping)
+		rc = run_measurement(&page->plan, "mps", mps_title());
+	loads_stop(o.loads, o.load_count);
+	if (report.count) {
+		page->measurement = report.measurements[0];
+		__atomic_store_n(&page->done, 1, __ATOMIC_RELEASE);
+	}
+	gpu_close(&gpu);
+	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* The loads are clients of MPS meanwhile. */
+static int run_mps(const struct plan *plan, uint64_t product_rounds)
+{
+	static struct mps_page order;
+	struct measurement *m = next_measurement("mps", mps_title());
+	int rc;
+
+	loads_stop(o.loads, o.load_count);
+	order.plan = *plan;
+	order.product_rounds = product_rounds;
+	order.gpu_index = gpu.index;
+	rc = mps_run(mps, &order, arguments, m);
+	m->key = "mps"; /* the child's has another address */
+	if (m->response.histogram.count == 0)
+		report.count--;
+	return rc;
 }
 
 static int measure_all(const struct plan *plan, uint64_t product_rounds)
@@ -302,25 +438,18 @@ static int measure_all(const struct plan *plan, uint64_t product_rounds)
 	}
 	if (rc == 0 && go_on())
 		rc = run_measurement(plan, "driver", o.load_count ? "beside load, driver alone" : "driver alone");
-	if (rc == 0 && go_on() && o.compare) {
+	if (rc == 0 && go_on() && mps[0]) {
+		rc = run_mps(plan, product_rounds);
+		if (rc == 0 && go_on() && report.daemon[0])
+			rc = loads_start(o.loads, o.load_count, o.gpu, product_rounds);
+	}
+	if (rc == 0 && go_on() && report.daemon[0]) {
 		rc = open_task();
-		if (rc == 0)
+		if (rc == 0 && go_on())
 			rc = run_measurement(plan, "gpuseg", o.load_count ? "beside load, with gpuseg" : "with gpuseg");
 		disconnect_daemon();
 	}
 	return rc;
-}
-
-static void say_break(const struct measurement *m)
-{
-	char text[200];
-
-	snprintf(text, sizeof(text),
-		 "sample %" PRIu64 " (%s) took %.1f us, above --break, %.6f s after its begin, at %.6f s",
-		 m->response.histogram.count, m->title, (double)m->response.last_ns / 1e3,
-		 (double)m->break_after_ns / 1e9, (double)m->break_at_ns / 1e9);
-	message("%s of CLOCK_MONOTONIC%s", text,
-		trace_stop(TRACING_DIR, text) ? "; the kernel's trace is stopped" : "");
 }
 
 static void describe_machine(void)
@@ -357,14 +486,21 @@ static int prepare(struct plan *plan, uint64_t *product_rounds)
 	struct work products = {.threads = PRODUCTS_THREADS};
 	bool needs_products = false;
 
-	if (gpu_find(&gpu, o.gpu) != 0 || gpu_open(&gpu, 0) != 0)
+	const int rc = gpu_find(&gpu, o.gpu);
+
+	if (rc != 0)
+		return rc;
+	if (gpu_open(&gpu, 0) != 0)
 		return -1;
+	plan->work = o.work;
 	if (o.kernel_ns) {
 		plan->work.blocks = gpu.multiprocessors;
 		plan->work.threads = WORK_THREADS;
 		if (gpu_calibrate(&gpu, &plan->work, o.kernel_ns) != 0)
 			return -1;
 	}
+	if (gpu_prepare(&gpu, &plan->work) != 0)
+		return -1;
 	for (int i = 0; i < o.load_count; i++)
 		needs_products = needs_products || strcmp(load_name(&o.loads[i]), "products") == 0;
 	products.blocks = gpu.multiprocessors * PRODUCTS_BLOCKS;
@@ -377,7 +513,9 @@ static int prepare(struct plan *plan, uint64_t *product_rounds)
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
-	struct plan plan = {.work = {.blocks = 1, .threads = TINY_THREADS}};
+	const char *const terminal = getenv("TERM");
+	struct mps_page *of_mps = NULL;
+	struct plan plan = {0};
 	struct output page, lines;
 	uint64_t product_rounds = 0;
 	int rc;
@@ -388,20 +526,32 @@ int main(int argc, char **argv)
 		return load_main(argc - 2, argv + 2);
 	sigaction(SIGINT, &action, NULL);
 	argv[0] = (char *)(uintptr_t)program_name; /* for getopt_long */
+	if (argc > 2 && strcmp(argv[1], MPS_ARGUMENT) == 0) {
+		of_mps = mps_take(argv[2]);
+		if (!of_mps)
+			return EXIT_FAILURE;
+		argv[2] = argv[0];
+		argv += 2;
+		argc -= 2;
+	}
+	arguments = argv;
 	parse_options(argc, argv);
+	if (of_mps)
+		return measure_in_mps(of_mps);
 	plan.period_ns = o.period_ns;
 	plan.duration_ns = o.duration_ns;
 	plan.break_ns = o.break_ns;
-	plan.live = isatty(STDERR_FILENO);
+	plan.live = isatty(STDERR_FILENO) && strcmp(terminal ? terminal : "", "dumb") != 0;
 	if ((o.html && output_check(&page, "--html", o.html) != 0) ||
 	    (o.histfile && output_check(&lines, "--histfile", o.histfile) != 0))
 		return EXIT_FAILURE;
-	rc = o.compare ? check_daemon() : 0;
+	rc = o.compare ? check_compared() : 0;
 	if (rc != 0)
 		return rc;
-	if (prepare(&plan, &product_rounds) != 0)
-		return EXIT_FAILURE;
-	if (o.compare) { /* refused now, not after two measurements */
+	rc = prepare(&plan, &product_rounds);
+	if (rc != 0)
+		return rc == -ENODEV ? EXIT_NO : EXIT_FAILURE;
+	if (report.daemon[0]) { /* refused now, not after two measurements */
 		rc = open_task();
 		disconnect_daemon();
 		if (rc != 0)
@@ -410,6 +560,7 @@ int main(int argc, char **argv)
 	keep_processors_awake();
 	describe_machine();
 	report.gpu = &gpu;
+	report.work = plan.work;
 	report.kernel_ns = o.kernel_ns;
 	report.period_ns = o.period_ns;
 	report.break_ns = o.break_ns;
@@ -419,8 +570,6 @@ int main(int argc, char **argv)
 	rc = measure_all(&plan, product_rounds);
 	loads_stop(o.loads, o.load_count);
 	report.complete = rc == 0 && go_on();
-	if (report.count && report.measurements[report.count - 1].broke)
-		say_break(&report.measurements[report.count - 1]);
 	gpu_close(&gpu);
 	if (report.count == 0) {
 		if (rc == 0)

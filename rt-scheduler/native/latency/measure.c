@@ -31,29 +31,29 @@ struct live {
 	uint32_t end; /* atomic */
 };
 
-static double us(int64_t ns)
-{
-	return (double)ns / 1e3;
-}
-
-static void show(const struct measurement *m)
+/* Whether there was something to show. */
+static bool show(const struct measurement *m)
 {
 	const struct times *t = &m->response;
 	const uint64_t count = __atomic_load_n(&t->histogram.count, __ATOMIC_RELAXED);
+	const int64_t sum_ns = __atomic_load_n(&t->sum_ns, __ATOMIC_RELAXED);
 	struct winsize window = {0};
-	char line[256];
+	char line[256], min[24], last[24], mean[24], max[24], thousandth[24] = "-";
 	int most = sizeof(line) - 1;
 
+	if (!count)
+		return false;
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 && window.ws_col < most)
 		most = window.ws_col - 1; /* a longer one would not be overwritten */
-	snprintf(line, sizeof(line), "%s: %" PRIu64 "  min %.1f  act %.1f  avg %.1f  max %.1f  p99 %.1f  p99.9 %.1f us",
-		 m->title, count, us(__atomic_load_n(&t->min_ns, __ATOMIC_RELAXED)),
-		 us(__atomic_load_n(&t->last_ns, __ATOMIC_RELAXED)),
-		 count ? us(__atomic_load_n(&t->sum_ns, __ATOMIC_RELAXED)) / (double)count : 0,
-		 us(__atomic_load_n(&t->histogram.max_ns, __ATOMIC_RELAXED)), us(histogram_at(&t->histogram, 990000)),
-		 us(histogram_at(&t->histogram, 999000)));
+	if (count >= 1000)		  /* of fewer it is only the longest once more */
+		figure(histogram_at(&t->histogram, 999000), thousandth);
+	snprintf(line, sizeof(line), "%s: %" PRIu64 "  min %s  act %s  avg %s  max %s  p99.9 %s us", m->key, count,
+		 figure(__atomic_load_n(&t->min_ns, __ATOMIC_RELAXED), min),
+		 figure(__atomic_load_n(&t->last_ns, __ATOMIC_RELAXED), last), figure(sum_ns / (int64_t)count, mean),
+		 figure(__atomic_load_n(&t->histogram.max_ns, __ATOMIC_RELAXED), max), thousandth);
 	fprintf(stderr, "\r%.*s\033[K", most, line);
 	fflush(stderr);
+	return true;
 }
 
 static void *follow(void *argument)
@@ -64,8 +64,8 @@ static void *follow(void *argument)
 		show(live->m);
 		sleep_until(now_ns() + LIVE_NS, NULL);
 	}
-	show(live->m);
-	fputc('\n', stderr);
+	if (show(live->m))
+		fputc('\n', stderr);
 	return NULL;
 }
 
@@ -134,7 +134,7 @@ static void stop_touching(struct toucher *t)
 		pthread_join(t->thread, NULL);
 }
 
-/* ---- the kernel ---- */
+/* ---- the work ---- */
 
 static void take(struct times *t, int64_t ns)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measure.h - the periodic kernel and its times.
+ * measure.h - the periodic work and its times.
  *
  *   due --(late)--> awake - begin, launch - the GPU -> done          then sleep until the next time that is due
  *
- * The response counts from the time at which the kernel was due, so what the CPU loses is in it. A time that passes
- * while the kernel before is not done is skipped and counted; the response of that kernel shows why.
+ * The response counts from the time at which the work was due, so what the CPU loses is in it. A time that passes
+ * while the work before is not done is skipped and counted; the response of that shows why.
  */
 #ifndef GPUSEG_LATENCY_MEASURE_H
 #define GPUSEG_LATENCY_MEASURE_H
@@ -13,8 +13,10 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "bench/histogram.h"
+#include "common/base.h"
 #include "gpuseg.h"
 #include "latency/gpu.h"
 
@@ -49,6 +51,13 @@ struct plan {
 
 /* Measures until the duration is over, a sample is too long, or `stopping`. task NULL: without marks. 0 or -1. */
 int measure(struct gpu *gpu, const struct plan *plan, gpuseg_client *client, gpuseg_task *task, struct measurement *m);
+
+/* In microseconds, so short that many fit into a line of 80 columns. */
+static inline const char *figure(int64_t ns, char text[24])
+{
+	snprintf(text, 24, ns < 1000 * NS_PER_US ? "%.1f" : "%.0f", (double)ns / 1e3);
+	return text;
+}
 
 static inline int64_t times_mean(const struct times *t)
 {

@@ -15,9 +15,9 @@ enum { LABEL_WIDTH = 170, LABEL_HEIGHT = 17 };
 
 static const char style[] =
 	":root{color-scheme:light dark;--bg:#fff;--fg:#1a1f26;--muted:#5a6572;--line:#e1e5ea;--card:#f5f7f9;"
-	"--as-is:#0b6bcb;--alone:#76828f;--driver:#d4680a;--gpuseg:#0b6bcb}\n"
+	"--as-is:#0b6bcb;--alone:#76828f;--driver:#d4680a;--mps:#8a4fd3;--gpuseg:#0b6bcb}\n"
 	"@media(prefers-color-scheme:dark){:root{--bg:#11151a;--fg:#e7ebf0;--muted:#98a3b0;--line:#2a313a;"
-	"--card:#191f26;--as-is:#58a6ff;--alone:#9aa5b1;--driver:#f59a45;--gpuseg:#58a6ff}}\n"
+	"--card:#191f26;--as-is:#58a6ff;--alone:#9aa5b1;--driver:#f59a45;--mps:#c297ff;--gpuseg:#58a6ff}}\n"
 	"*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);"
 	"font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}\n"
 	"main{max-width:1160px;margin:0 auto;padding:28px 30px 40px}h1{font-size:25px;margin:0 0 "
@@ -125,28 +125,35 @@ static void times_of(FILE *out, const struct measurement *m, const struct measur
 
 static void sentence(const struct report *r, FILE *out)
 {
-	const struct measurement *alone = named(r, "alone"), *driver = named(r, "driver"), *with = named(r, "gpuseg");
+	static const struct {
+		const char *key, *words;
+	} compared[] = {{"mps", "in MPS"}, {"gpuseg", "with gpuseg"}};
+	const struct measurement *alone = named(r, "alone"), *driver = named(r, "driver");
 	const struct measurement *first = &r->measurements[0];
 	char loads[256];
 
 	fputs("<p class=\"say\">", out);
 	if (!driver) {
 		fprintf(out,
-			"99 %% of the kernels end within <b>%s</b> of the time at which they were due; the longest "
+			"99 %% of the %s end within <b>%s</b> of the time at which they were due; the longest "
 			"took %s.",
-			span(at(first, 990000)), span(first->response.histogram.max_ns));
+			works_text(r), span(at(first, 990000)), span(first->response.histogram.max_ns));
 	} else {
-		fputs("99 % of the kernels end within ", out);
+		fprintf(out, "99 %% of the %s end within ", works_text(r));
 		if (alone)
 			fprintf(out, "<b>%s</b> alone; beside %s within ", span(at(alone, 990000)),
 				loads_text(r, loads, sizeof(loads)));
 		fprintf(out, "<b style=\"color:var(--driver)\">%s</b>", span(at(driver, 990000)));
 		times_of(out, driver, alone);
 		fputs(" by the driver alone", out);
-		if (with) {
-			fprintf(out, ", <b style=\"color:var(--gpuseg)\">%s</b>", span(at(with, 990000)));
-			times_of(out, with, alone);
-			fputs(" with gpuseg", out);
+		for (size_t i = 0; i < ARRAY_LENGTH(compared); i++) {
+			const struct measurement *m = named(r, compared[i].key);
+
+			if (!m)
+				continue;
+			fprintf(out, ", <b style=\"color:var(--%s)\">%s</b>", m->key, span(at(m, 990000)));
+			times_of(out, m, alone);
+			fprintf(out, " %s", compared[i].words);
 		}
 		fputc('.', out);
 	}
@@ -156,7 +163,7 @@ static void sentence(const struct report *r, FILE *out)
 static void head(const struct report *r, FILE *out)
 {
 	const time_t now = time(NULL);
-	char kernel[32], period[32], loads[256], day[32] = "";
+	char work[64], period[32], loads[256], day[32] = "";
 	struct tm utc;
 
 	if (gmtime_r(&now, &utc))
@@ -167,10 +174,9 @@ static void head(const struct report *r, FILE *out)
 	escaped(out, r->gpu->name);
 	fprintf(out, "</title>\n<style>%s</style></head>\n<body><main>\n<h1>GPU latency: ", style);
 	escaped(out, r->gpu->name);
-	fprintf(out, "</h1>\n<p class=\"muted\">A kernel %s%s every %s · load: %s · driver ",
-		r->kernel_ns ? "of " : "that does nothing",
-		r->kernel_ns ? duration_text(r->kernel_ns, kernel, sizeof(kernel)) : "",
-		duration_text(r->period_ns, period, sizeof(period)), loads_text(r, loads, sizeof(loads)));
+	fprintf(out, "</h1>\n<p class=\"muted\">A%s every %s · load: %s · driver ",
+		work_text(r, work, sizeof(work)) + 1, duration_text(r->period_ns, period, sizeof(period)),
+		loads_text(r, loads, sizeof(loads)));
 	escaped(out, r->gpu->driver);
 	fputs(" · ", out);
 	escaped(out, r->system);
@@ -306,10 +312,11 @@ static void draw_tail(const struct report *r, const struct axis *axis, FILE *out
 			most = r->measurements[i].response.histogram.count;
 	decades = (int)ceil(log10((double)most) - 1e-9);
 	fprintf(out,
-		"<h2>How many take longer</h2><p class=\"muted\">Read a curve from the left: the share of kernels that "
-		"need at least this time. Further left is better.</p>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
-		"aria-label=\"Share of kernels that need at least a time\">\n",
-		WIDTH, TAIL_BOTTOM + AXIS);
+		"<h2>How many take longer</h2><p class=\"muted\">Read a curve from the left: the share of %s that need "
+		"at "
+		"least this time. Further left is better.</p>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
+		"aria-label=\"Share that needs at least a time\">\n",
+		works_text(r), WIDTH, TAIL_BOTTOM + AXIS);
 	draw_axis(axis, TAIL_BOTTOM, "from due to done", out);
 	for (int e = 0; e <= decades; e++) {
 		const double y = tail_y(pow(10, -e), decades);
@@ -376,7 +383,7 @@ static void draw_counts(const struct report *r, const struct axis *axis, FILE *o
 	}
 	top = log10((double)most) + 0.3;
 	fprintf(out,
-		"<h2>Histogram</h2><p class=\"muted\">Kernels in each of %d steps of time; both scales are "
+		"<h2>Histogram</h2><p class=\"muted\">How many in each of %d steps of time; both scales are "
 		"logarithmic.</p>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Histogram of the times\">\n",
 		BINS, WIDTH, COUNT_BOTTOM + AXIS);
 	draw_axis(axis, COUNT_BOTTOM, "from due to done", out);
@@ -407,7 +414,7 @@ static void draw_counts(const struct report *r, const struct axis *axis, FILE *o
 
 static void tables(const struct report *r, FILE *out)
 {
-	fputs("<h2>Figures</h2><table><tr><th></th><th>kernels</th><th>skipped</th><th>least</th><th>mean</th><th>50 "
+	fputs("<h2>Figures</h2><table><tr><th></th><th>samples</th><th>skipped</th><th>least</th><th>mean</th><th>50 "
 	      "%</th>"
 	      "<th>90 %</th><th>99 %</th><th>99.9 %</th><th>99.99 %</th><th>longest</th><th>late, 99 %</th></tr>\n",
 	      out);
@@ -449,9 +456,8 @@ void report_page(const struct report *r, FILE *out)
 	draw_tail(r, &axis, out);
 	draw_counts(r, &axis, out);
 	tables(r, out);
-	fputs("<p class=\"muted\" style=\"margin-top:22px\">A time counts from when the kernel was due "
-	      "(CLOCK_MONOTONIC) until the CPU sees its end. A kernel that is due while the one before is not done is "
-	      "skipped "
+	fputs("<p class=\"muted\" style=\"margin-top:22px\">A time counts from when the work was due "
+	      "(CLOCK_MONOTONIC) until the CPU sees its end. What is due while the one before is not done is skipped "
 	      "and counted. Percentiles are upper ends of buckets, at most 0.8 % above the sample. Made by gpuseg "
 	      "latency.</p>\n</main></body></html>\n",
 	      out);

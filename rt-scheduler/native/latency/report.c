@@ -8,7 +8,7 @@
 
 #include "common/base.h"
 
-enum { ROWS = 14, BAR = 30 };
+enum { ROWS = 14, BAR = 30, MIB = 1 << 20 };
 
 static const uint64_t percentiles[] = {500000, 900000, 990000, 999000, 999900, 999990};
 
@@ -31,6 +31,28 @@ const char *duration_text(int64_t ns, char *text, size_t size)
 		}
 	}
 	return text;
+}
+
+const char *work_text(const struct report *r, char *text, size_t size)
+{
+	char time[32];
+
+	if (r->work.kind == WORK_COPY)
+		snprintf(text, size, "a copy of %zu %s to the GPU", r->work.bytes >> (r->work.bytes % MIB ? 10 : 20),
+			 r->work.bytes % MIB ? "KiB" : "MiB");
+	else if (r->work.kind == WORK_GRAPH)
+		snprintf(text, size, "a CUDA graph of %" PRIu32 " kernel%s", r->work.kernels,
+			 r->work.kernels == 1 ? "" : "s");
+	else if (r->kernel_ns)
+		snprintf(text, size, "a kernel of %s", duration_text(r->kernel_ns, time, sizeof(time)));
+	else
+		snprintf(text, size, "a kernel that does nothing");
+	return text;
+}
+
+const char *works_text(const struct report *r)
+{
+	return r->work.kind == WORK_COPY ? "copies" : r->work.kind == WORK_GRAPH ? "graphs" : "kernels";
 }
 
 const char *loads_text(const struct report *r, char *text, size_t size)
@@ -127,42 +149,48 @@ static void text_histogram(const struct report *r, FILE *out)
 	}
 }
 
+/* All within 80 columns: people paste it, and a terminal is no wider. */
 void report_text(const struct report *r, FILE *out)
 {
-	char kernel[32], period[32], loads[256];
+	char work[64], period[32], loads[256], texts[7][24];
+	const bool loaded = r->load_count && strcmp(r->measurements[r->count - 1].key, "alone") != 0;
 
-	fprintf(out, "%s, driver %s, %s, CPU scheduling %s\n", r->gpu->name, r->gpu->driver, r->system, r->scheduling);
-	fprintf(out, "a kernel %s%s every %s, from the time at which it was due until the CPU sees its end\n",
-		r->kernel_ns ? "of " : "that does nothing",
-		r->kernel_ns ? duration_text(r->kernel_ns, kernel, sizeof(kernel)) : "",
+	fprintf(out, "%s, driver %s, %s\n", r->gpu->name, r->gpu->driver, r->system);
+	fprintf(out, "%s every %s, from due until the CPU sees its end\n", work_text(r, work, sizeof(work)),
 		duration_text(r->period_ns, period, sizeof(period)));
-	fprintf(out, "load: %s%s%s\n\n", loads_text(r, loads, sizeof(loads)), r->daemon[0] ? "; gpuseg: " : "",
-		r->daemon);
-	fprintf(out, "%-26s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "us", "samples", "skipped", "min", "avg", "p50",
-		"p99", "p99.9", "max", "late p99");
+	fprintf(out, "CPU scheduling %s; load: %s%s\n", r->scheduling, loads_text(r, loads, sizeof(loads)),
+		r->load_count ? ", but none in the row alone" : "");
+	if (r->daemon[0])
+		fprintf(out, "gpuseg: %s, priority %d\n", r->daemon, r->priority);
+	fprintf(out, "\n%-7s %7s %7s %7s %7s %7s %7s %7s %7s %7s\n", "us", "samples", "skipped", "min", "avg", "p50",
+		"p99", "p99.9", "max", "late");
 	for (int i = 0; i < r->count; i++) {
 		const struct measurement *m = &r->measurements[i];
 		const struct histogram *h = &m->response.histogram;
-		char thousandth[32] = "-"; /* of fewer samples it is only the longest once more */
 
-		if (h->count >= 1000)
-			snprintf(thousandth, sizeof(thousandth), "%.1f", us(histogram_at(h, 999000)));
-		fprintf(out, "%-26s %8" PRIu64 " %8" PRIu64 " %8.1f %8.1f %8.1f %8.1f %8s %8.1f %8.1f\n", m->title,
-			h->count, m->skipped, us(m->response.min_ns), us(times_mean(&m->response)),
-			us(histogram_at(h, 500000)), us(histogram_at(h, 990000)), thousandth, us(h->max_ns),
-			us(histogram_at(&m->late.histogram, 990000)));
+		fprintf(out, "%-7s %7" PRIu64 " %7" PRIu64 " %7s %7s %7s %7s %7s %7s %7s\n", m->key, h->count,
+			m->skipped, figure(m->response.min_ns, texts[0]), figure(times_mean(&m->response), texts[1]),
+			figure(histogram_at(h, 500000), texts[2]), figure(histogram_at(h, 990000), texts[3]),
+			/* of fewer samples it is only the longest once more */
+			h->count >= 1000 ? figure(histogram_at(h, 999000), texts[4]) : "-", figure(h->max_ns, texts[5]),
+			figure(histogram_at(&m->late.histogram, 990000), texts[6]));
 	}
-	for (int i = 0; i < r->load_count && strcmp(r->measurements[r->count - 1].key, "alone") != 0; i++) {
-		fprintf(out, "%s%-12s %s, a second:", i ? "" : "\n", load_name(&r->loads[i]), load_unit(&r->loads[i]));
+	if (loaded)
+		fprintf(out, "\n%-12s", "load, 1/s");
+	for (int m = 0; loaded && m < r->count; m++)
+		if (strcmp(r->measurements[m].key, "alone") != 0)
+			fprintf(out, "  %10s", r->measurements[m].key);
+	for (int i = 0; loaded && i < r->load_count; i++) {
+		fprintf(out, "\n%-12s", load_name(&r->loads[i]));
 		for (int m = 0; m < r->count; m++)
 			if (strcmp(r->measurements[m].key, "alone") != 0)
-				fprintf(out, "  %s %.1f", r->measurements[m].key, r->measurements[m].load_rates[i]);
-		fputc('\n', out);
+				fprintf(out, "  %10.1f", r->measurements[m].load_rates[i]);
 	}
+	fputs(loaded ? "\n" : "", out);
 	text_histogram(r, out);
-	fputs("\nPercentiles: upper end of a bucket, at most 0.8 % above the sample. skipped: due while the kernel "
-	      "before "
-	      "was not\ndone. late: from due until the CPU was awake, a part of the response.\n",
+	fputs("\nPercentiles: upper end of a bucket, at most 0.8 % above the sample. late: 99 %\n"
+	      "of the times until the CPU was awake, a part of the response. skipped: due\n"
+	      "while the one before was not done.\n",
 	      out);
 }
 
@@ -215,8 +243,13 @@ void report_json(const struct report *r, FILE *out)
 	json_string(out, r->system);
 	fputs(",\"cpu_scheduling\":", out);
 	json_string(out, r->scheduling);
-	fprintf(out, ",\"kernel_ns\":%" PRId64 ",\"period_ns\":%" PRId64 ",\"complete\":%s,\"loads\":[", r->kernel_ns,
-		r->period_ns, r->complete ? "true" : "false");
+	fprintf(out, ",\"work\":\"%s\",\"kernel_ns\":%" PRId64 ",\"copy_bytes\":%zu,\"graph_kernels\":%" PRIu32,
+		r->work.kind == WORK_COPY    ? "copy"
+		: r->work.kind == WORK_GRAPH ? "graph"
+					     : "kernel",
+		r->kernel_ns, r->work.bytes, r->work.kernels);
+	fprintf(out, ",\"period_ns\":%" PRId64 ",\"complete\":%s,\"loads\":[", r->period_ns,
+		r->complete ? "true" : "false");
 	for (int i = 0; i < r->load_count; i++)
 		fprintf(out, "%s\"%s\"", i ? "," : "", load_name(&r->loads[i]));
 	fputc(']', out);

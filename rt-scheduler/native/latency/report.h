@@ -9,13 +9,14 @@
 #include "latency/loads.h"
 #include "latency/measure.h"
 
-enum { MEASUREMENTS_MAX = 3 };
+enum { MEASUREMENTS_MAX = 4 };
 
 struct report {
 	const struct gpu *gpu;
 	char system[160];    /* "Linux 6.12.0-rt x86_64" */
 	char scheduling[32]; /* of the thread that measured */
 	char daemon[64];     /* mechanism and policy, "" without --compare */
+	struct work work;
 	int64_t kernel_ns, period_ns, break_ns;
 	int priority;
 	const struct load *loads;
@@ -30,6 +31,9 @@ void report_json(const struct report *r, FILE *out);
 void report_histogram(const struct report *r, FILE *out); /* --histfile */
 void report_page(const struct report *r, FILE *out);
 
+/* "a kernel of 5 ms", "a copy of 8 MiB to the GPU"; and "kernels", "copies", "graphs". */
+const char *work_text(const struct report *r, char *text, size_t size);
+const char *works_text(const struct report *r);
 /* "5 ms", "250 us", "1.5 s". */
 const char *duration_text(int64_t ns, char *text, size_t size);
 /* "products, copies"; a kind that runs twice is "2 x products". "none" if there are none. */

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -158,7 +159,8 @@ TEST(should_measure_as_it_is_without_any_option_but_the_duration)
 	CHECK_EQ(run(arguments), 0);
 	check_json();
 	CHECK_CONTAINS(text, "{\"gpu\":\"stand-in \\\"<0>\\\", no GPU\",");
-	CHECK_CONTAINS(text, "\"kernel_ns\":0,\"period_ns\":1000000,\"complete\":true,\"loads\":[]");
+	CHECK_CONTAINS(text, "\"work\":\"kernel\",\"kernel_ns\":0,\"copy_bytes\":0,\"graph_kernels\":0,"
+			     "\"period_ns\":1000000,\"complete\":true,\"loads\":[]");
 	CHECK(number("as-is", "samples") > 0, "nothing measured");
 	/* Every time that was due is a sample or skipped; the last kernel may pass some behind the end. */
 	CHECK(number("as-is", "samples") + number("as-is", "skipped") >= 100, "times are lost: %s", text);
@@ -173,15 +175,17 @@ TEST(should_measure_as_it_is_without_any_option_but_the_duration)
 TEST(should_measure_alone_then_beside_each_kind_of_load)
 {
 	const char *const arguments[] = {
-		"--kernel",   "200us", "--period", "2ms",   "--load", "products,copies,launches,contexts,products",
+		"--work",     "200us", "--period", "2ms",   "--load", "products,copies,launches,contexts,products",
 		"--duration", "200ms", "--json",   "--gpu", "1",      NULL};
 	const char *rates;
 
 	CHECK_EQ(run(arguments), 0);
 	check_json();
 	CHECK_CONTAINS(text, "<1>");
-	CHECK_CONTAINS(text, "\"kernel_ns\":200000,\"period_ns\":2000000,\"complete\":true,"
-			     "\"loads\":[\"products\",\"copies\",\"launches\",\"contexts\",\"products\"]");
+	CHECK_CONTAINS(
+		text,
+		"\"kernel_ns\":200000,\"copy_bytes\":0,\"graph_kernels\":0,\"period_ns\":2000000,\"complete\":true,"
+		"\"loads\":[\"products\",\"copies\",\"launches\",\"contexts\",\"products\"]");
 	CHECK_EQ(histogram_sum("alone"), number("alone", "samples"));
 	CHECK_EQ(histogram_sum("driver"), number("driver", "samples"));
 	CHECK_CONTAINS(strstr(text, "\"name\":\"alone\""), "\"loads_per_s\":[]");
@@ -198,16 +202,112 @@ TEST(should_measure_alone_then_beside_each_kind_of_load)
 	CHECK(*rates == ']', "five rates");
 }
 
+/* Every launch of the graph carried out all its kernels: else the last one has not written its number. */
+TEST(should_measure_copies_and_graphs)
+{
+	static const struct {
+		const char *work, *json, *says, *plural;
+	} cases[] = {
+		{"copy:2MiB",
+		 "\"work\":\"copy\",\"kernel_ns\":0,\"copy_bytes\":2097152,\"graph_kernels\":0,\"period_ns\":2000000,",
+		 "a copy of 2 MiB to the GPU every 2 ms", "of the copies end"},
+		{"copy:100KiB",
+		 "\"work\":\"copy\",\"kernel_ns\":0,\"copy_bytes\":102400,\"graph_kernels\":0,\"period_ns\":1000000,",
+		 "a copy of 100 KiB to the GPU every 1 ms", "of the copies end"},
+		{"graph:100",
+		 "\"work\":\"graph\",\"kernel_ns\":0,\"copy_bytes\":0,\"graph_kernels\":100,\"period_ns\":2000000,",
+		 "a CUDA graph of 100 kernels every 2 ms", "of the graphs end"},
+	};
+	const char *const lost[] = {"--work", "graph:5", "--duration", "60s", NULL};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const char *const json[] = {"--work", cases[i].work, "--duration", "100ms", "--json", NULL};
+		const char *const page[] = {"--work", cases[i].work, "--duration", "50ms",
+					    "--html", rig_path("p"), NULL};
+
+		CHECK_EQ(run(json), 0);
+		check_json();
+		CHECK_CONTAINS(text, cases[i].json);
+		CHECK(number("as-is", "samples") > 0, "nothing measured");
+		CHECK_EQ(run(page), 0);
+		CHECK_CONTAINS(text, cases[i].says);
+		CHECK_CONTAINS(content(rig_path("p")), cases[i].says + 1);
+		CHECK_CONTAINS(content(rig_path("p")), cases[i].plural);
+	}
+	/* A copy's time is in what was measured: ten bytes a nanosecond. */
+	CHECK_EQ(run((const char *const[]){"--work", "copy:10MiB", "--duration", "50ms", "--json", NULL}), 0);
+	CHECK(number("as-is", "min_ns") >= 10 << 20 >> 4, "shorter than the copy: %s", text);
+	setenv("GPUSEG_STANDIN_FAIL", "graph", 1);
+	CHECK_EQ(run(lost), 1);
+	CHECK_CONTAINS(text, "gpuseg latency: kernel 5 is done and has not written its number, but 4\n");
+	setenv("GPUSEG_STANDIN_FAIL", "cuGraphInstantiateWithFlags", 1);
+	CHECK_EQ(run(lost), 1);
+	CHECK_CONTAINS(text, "cuGraphInstantiateWithFlags: out of memory");
+	CHECK_EQ(lines_of(text), 1);
+	setenv("GPUSEG_STANDIN_FAIL", "cuMemAlloc", 1);
+	CHECK_EQ(run((const char *const[]){"--work", "copy:8MiB", NULL}), 1);
+	CHECK_CONTAINS(text, "cuMemAlloc_v2: out of memory");
+	CHECK_EQ(lines_of(text), 1);
+}
+
+/* A control daemon of MPS: somebody reads from the pipe. Every process that the stand-in finds there is in "clients" */
+TEST(should_compare_with_mps_where_its_control_daemon_lives)
+{
+	const char *const loaded[] = {"--work",	    "100us",	   "--load", "launches,copies", "--compare",
+				      "--duration", "100ms",	   "--json", "--html",		rig_path("p"),
+				      "--histfile", rig_path("h"), NULL};
+	const char *const bare[] = {"--compare", "--duration", "60s", NULL};
+	const char *const broken[] = {"--compare", "--duration", "60s", "--break", "1us", "--json", NULL};
+	const char *json;
+	int reader;
+
+	setenv("CUDA_MPS_PIPE_DIRECTORY", rig_directory(), 1);
+	CHECK_EQ(mkfifo(rig_path("control"), 0600), 0);
+	CHECK_EQ(run(bare), 3); /* a pipe that a dead daemon left */
+	CHECK_CONTAINS(text, "--compare: no daemon runs; start it with");
+	reader = open(rig_path("control"), O_RDWR | O_CLOEXEC);
+	CHECK(reader >= 0, "%s", strerror(errno));
+	CHECK_EQ(run(loaded), 0);
+	CHECK_CONTAINS(text, "gpuseg latency: --compare: no daemon runs; only MPS in /tmp/gpuseg-test-");
+	json = strchr(text, '{');
+	CHECK(json, "no JSON: %s", text);
+	memmove(text, json, strlen(json) + 1);
+	check_json();
+	CHECK_CONTAINS(text, "\"complete\":true");
+	CHECK(number("alone", "samples") > 0 && number("driver", "samples") > 0, "nothing measured outside");
+	CHECK_EQ(histogram_sum("mps"), number("mps", "samples"));
+	CHECK_CONTAINS(strstr(text, "\"name\":\"mps\""), "\"loads_per_s\":[");
+	/* The measured process and its two loads; what was measured before is none of them. */
+	CHECK_EQ(lines_of(content(rig_path("clients"))), 3);
+	CHECK_CONTAINS(content(rig_path("p")), "beside load, in MPS");
+	CHECK_CONTAINS(content(rig_path("p")), "</b> (");
+	CHECK_CONTAINS(content(rig_path("p")), " in MPS.</p>");
+	CHECK(strncmp(content(rig_path("h")), "# us alone driver mps\n", 22) == 0, "no column of MPS");
+	CHECK_EQ(unlink(rig_path("clients")), 0);
+	CHECK_EQ(run(broken), 3);
+	CHECK_CONTAINS(text, "sample 1 (driver alone) took ");
+	CHECK(access(rig_path("clients"), F_OK) != 0, "measured after the break");
+	/* The control daemon lives, but the driver does not use it. */
+	setenv("GPUSEG_STANDIN_FAIL", "mps", 1);
+	CHECK_EQ(run((const char *const[]){"--compare", "--duration", "20ms", NULL}), 1);
+	CHECK_CONTAINS(text, "the driver makes contexts outside of it; CUDA_MPS_PIPE_DIRECTORY=/none leaves MPS out\n");
+	CHECK_CONTAINS(text, "\ndriver ");
+	CHECK(!strstr(text, "\nmps "), "a row of what was not measured: %s", text);
+	CHECK_EQ(close(reader), 0);
+}
+
 TEST(should_print_a_table_and_a_histogram)
 {
 	const char *const arguments[] = {"--duration", "50ms", NULL};
 
 	CHECK_EQ(run(arguments), 0);
+	for (const char *line = text; *line; line = strchr(line, '\n') + 1)
+		CHECK(line == text || strchr(line, '\n') - line < 80, "wider than a terminal: %s", line);
 	CHECK_CONTAINS(text, "stand-in \"<0>\", no GPU, driver ");
 	CHECK_CONTAINS(text, "a kernel that does nothing every 1 ms");
-	CHECK_CONTAINS(text, "load: none");
+	CHECK_CONTAINS(text, "; load: none\n");
 	CHECK_CONTAINS(text, "p99.9");
-	CHECK_CONTAINS(text, "\nas it is ");
+	CHECK_CONTAINS(text, "\nas-is ");
 	CHECK_CONTAINS(text, "up to us       as-is");
 	CHECK_CONTAINS(text, "#\n");
 }
@@ -231,8 +331,8 @@ TEST(should_stop_at_the_first_sample_above_break)
 
 TEST(should_write_a_page_and_lines)
 {
-	const char *const arguments[] = {"--kernel", "100us",	    "--load",	  "launches",	 "--duration", "100ms",
-					 "--html",   rig_path("p"), "--histfile", rig_path("h"), "--json",     NULL};
+	const char *const arguments[] = {"--work", "100us",	  "--load",	"launches",    "--duration", "100ms",
+					 "--html", rig_path("p"), "--histfile", rig_path("h"), "--json",     NULL};
 	long long us, alone, driver, sums[2] = {0}, last = -1;
 	struct stat file;
 	const char *p;
@@ -305,6 +405,85 @@ static bool has_samples(void *pid)
 	return p && strtoll(p + strlen("\nvoluntary_ctxt_switches:"), NULL, 10) > 1200;
 }
 
+/* What the program prints on a terminal of this width until it is over; Ctrl-C is typed after some of it. */
+static int on_terminal(const char *const arguments[], unsigned short columns, const char *terminal, bool interrupt)
+{
+	const struct winsize window = {.ws_row = 24, .ws_col = columns};
+	const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t n;
+	pid_t pid;
+
+	CHECK(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0 && ioctl(master, TIOCSWINSZ, &window) == 0);
+	use_standin();
+	setenv("TERM", terminal, 1);
+	pid = fork();
+	if (pid == 0) {
+		const char *build = getenv("GPUSEG_TEST_BUILD");
+		const char *const *from = arguments;
+		char path[4096], *argv[16] = {path};
+		int slave;
+
+		snprintf(path, sizeof(path), "%s/" PROGRAM, build ? build : "build");
+		for (int i = 1; *from; i++)
+			argv[i] = (char *)(uintptr_t)*from++;
+		setsid();
+		slave = open(ptsname(master), O_RDWR); /* its terminal, with the signals of its keys */
+		dup2(slave, STDIN_FILENO);
+		dup2(slave, STDERR_FILENO);
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+		execv(path, argv);
+		_exit(127);
+	}
+	text[0] = '\0';
+	while ((n = read(master, text + length, sizeof(text) - 1 - length)) > 0) {
+		length += (size_t)n;
+		text[length] = '\0';
+		if (interrupt && strstr(text, "\033[K")) {
+			CHECK_EQ(write(master, "\x03", 1), 1);
+			interrupt = false;
+		}
+	}
+	close(master);
+	return rig_wait(pid);
+}
+
+TEST(should_redraw_one_line_for_each_measurement_on_a_terminal)
+{
+	const char *const loaded[] = {"--load", "launches", "--duration", "600ms", NULL};
+	const char *const endless[] = {"--duration", "3600s", NULL};
+	char *rest;
+	size_t lines = 0, redrawn = 0;
+
+	CHECK_EQ(on_terminal(loaded, 80, "xterm", false), 0);
+	for (char *line = strtok_r(text, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
+		char *end = strstr(line, "\033[K");
+
+		CHECK(end && end[3] == '\0' && end - line <= 79, "line %s", line);
+		*end = '\0';
+		CHECK(strncmp(line, "alone: ", 7) == 0 || strncmp(line, "driver: ", 8) == 0, "line %s", line);
+		CHECK_CONTAINS(line, "  min ");
+		CHECK_CONTAINS(line, "  act ");
+		CHECK_CONTAINS(line, "  avg ");
+		CHECK_CONTAINS(line, "  max ");
+		CHECK_CONTAINS(line, "  p99.9 - us"); /* of 600 samples none says */
+		redrawn++;
+	}
+	CHECK(redrawn >= 2, "%zu lines", redrawn);
+	CHECK_EQ(on_terminal(loaded, 30, "xterm", false), 0);
+	for (const char *p = text; *p; p++)
+		lines += *p == '\n';
+	CHECK_EQ(lines, 2);
+	for (const char *line = strchr(text, '\r'); line; line = strchr(line + 1, '\r'))
+		CHECK(line[1] == '\n' || strstr(line, "\033[K") - line <= 30, "line %.60s", line);
+	CHECK_EQ(on_terminal(endless, 80, "xterm", true), 0); /* Ctrl-C */
+	CHECK(strcmp(text + strlen(text) - 5, "\033[K\r\n") == 0, "the line is left open: %s", text);
+	CHECK_EQ(on_terminal(loaded, 80, "dumb", false), 0);
+	CHECK_EQ(text[0], '\0');
+	CHECK_EQ(run(loaded), 0); /* a pipe */
+	CHECK(!strchr(text, '\033') && !strchr(text, '\r'), "escape codes in a pipe");
+}
+
 TEST(should_report_what_it_has_when_it_is_stopped)
 {
 	const char *const arguments[] = {"--duration", "3600s", "--json", NULL};
@@ -330,7 +509,20 @@ TEST(should_refuse_bad_options_in_one_line)
 	} cases[] = {
 		{{"--period", "1", NULL}, "has no unit"},
 		{{"--period", "10us", NULL}, "--period"},
-		{{"--kernel", "5ms", "--period", "1ms", NULL}, "give a longer --period"},
+		{{"--work", "5ms", "--period", "1ms", NULL}, "give a longer --period"},
+		{{"--work", "5", NULL}, "has no unit"},
+		{{"--work", "fast", NULL}, "\"fast\" is unknown; use a time (5ms), copy:SIZE (copy:8MiB) or graph:N"},
+		{{"--work", "", NULL}, "\"\" is unknown; use a time"},
+		{{"--work", "copy", NULL}, "is unknown; use a time"},
+		{{"--work", "copy:", NULL}, "--work copy: \"\" is not a size; write it like 512KiB or 8MiB"},
+		{{"--work", "copy:8MB", NULL}, "\"8MB\" is not a size"},
+		{{"--work", "copy:-1MiB", NULL}, "\"-1MiB\" is not a size"},
+		{{"--work", "copy:0KiB", NULL}, "is out of range; it must be 1KiB to 1GiB"},
+		{{"--work", "copy:2GiB", NULL}, "is out of range; it must be 1KiB to 1GiB"},
+		{{"--work", "copy:99999999999999999999KiB", NULL}, "is out of range; it must be 1KiB to 1GiB"},
+		{{"--work", "graph:", NULL}, "1 to 1000"},
+		{{"--work", "graph:0", NULL}, "--work graph: \"0\""},
+		{{"--work", "graph:1001", NULL}, "1 to 1000"},
 		{{"--period", "1s", "--duration", "500ms", NULL}, "give a longer one"},
 		{{"--load", "products,everything", NULL}, "\"everything\" is unknown; use products, copies"},
 		{{"--load", "", NULL}, "is unknown; use products"},
@@ -362,7 +554,7 @@ TEST(should_say_in_one_line_what_is_missing)
 	CHECK_EQ(run(third), 1);
 	CHECK_CONTAINS(text, "--gpu: there is no GPU 2; use 0 to 1");
 	setenv("GPUSEG_STANDIN_FAIL", "cuInit", 1);
-	CHECK_EQ(run(plain), 1);
+	CHECK_EQ(run(plain), 3);
 	CHECK_CONTAINS(text, "gpuseg latency: cuInit: no CUDA-capable device is detected");
 	CHECK_EQ(lines_of(text), 1);
 	setenv("GPUSEG_STANDIN_FAIL", "cuCtxCreate", 1);
@@ -380,7 +572,7 @@ TEST(should_say_in_one_line_what_is_missing)
 	file = fopen(rig_path("libcuda.so.1"), "we");
 	CHECK(file && fclose(file) == 0, "%s", strerror(errno));
 	setenv("LD_LIBRARY_PATH", rig_directory(), 1);
-	CHECK_EQ(rig_run(PROGRAM, plain, text, sizeof(text)), 1);
+	CHECK_EQ(rig_run(PROGRAM, plain, text, sizeof(text)), 3);
 	CHECK_CONTAINS(text, "gpuseg latency: no NVIDIA driver on this machine: ");
 	CHECK_EQ(lines_of(text), 1);
 }
@@ -426,10 +618,13 @@ TEST(should_keep_every_value_within_its_bucket)
 static const struct check_case cases[] = {
 	CASE(should_measure_as_it_is_without_any_option_but_the_duration),
 	CASE(should_measure_alone_then_beside_each_kind_of_load),
+	CASE(should_measure_copies_and_graphs),
+	CASE(should_compare_with_mps_where_its_control_daemon_lives),
 	CASE(should_print_a_table_and_a_histogram),
 	CASE(should_stop_at_the_first_sample_above_break),
 	CASE(should_write_a_page_and_lines),
 	CASE(should_write_a_page_wholly_or_not_at_all),
+	CASE(should_redraw_one_line_for_each_measurement_on_a_terminal),
 	CASE(should_report_what_it_has_when_it_is_stopped),
 	CASE(should_refuse_bad_options_in_one_line),
 	CASE(should_say_in_one_line_what_is_missing),

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "bench/pace.h"
 #include "common/base.h"
@@ -20,10 +21,20 @@
 
 #define STANDIN __attribute__((visibility("default")))
 
-enum { NO_DEVICE = 100, OUT_OF_MEMORY = 2, INVALID_VALUE = 1, QUEUE = 4096, MULTIPROCESSORS = 4 };
+enum { OUT_OF_MEMORY = 2, INVALID_VALUE = 1, QUEUE = 4096, MULTIPROCESSORS = 4, NODES = QUEUE };
 
 struct CUctx_st {
 	int unused;
+};
+
+/* Kernels one after the other. The same serves as the executable graph. */
+struct CUgraph_st {
+	struct {
+		int64_t takes_ns;
+		uint32_t *word;
+		uint32_t number;
+	} nodes[NODES];
+	uint32_t count;
 };
 
 struct CUstream_st {
@@ -34,11 +45,13 @@ struct CUstream_st {
 	} queue[QUEUE];
 	uint64_t put, taken;
 	int64_t busy_until_ns;
+	CUgraph captures; /* NULL: launches are carried out */
 };
 
 /* clang-format off */
 #define X(name, parameters) STANDIN CUresult name parameters;
 CUDA_FUNCTIONS(X)
+CUDA_GRAPH_FUNCTIONS(X)
 #undef X
 /* clang-format on */
 
@@ -57,9 +70,31 @@ static bool fails(const char *call)
 	return named && strcmp(named, call) == 0;
 }
 
+/* Where a file "control" is in the directory that names MPS, this process is a client: notes it in "clients" there. */
+static bool join_mps(void)
+{
+	const char *directory = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/control", directory ? directory : "/nonexistent");
+	if (fails("mps") || access(path, F_OK) != 0)
+		return false;
+	snprintf(path, sizeof(path), "%s/clients", directory);
+	file = fopen(path, "ae");
+	if (!file)
+		return false;
+	fprintf(file, "%s\n", program_name);
+	fclose(file);
+	return true;
+}
+
+static bool of_mps;
+
 CUresult cuInit(unsigned int flags)
 {
-	return fails("cuInit") ? NO_DEVICE : flags ? INVALID_VALUE : CUDA_SUCCESS;
+	of_mps = join_mps();
+	return fails("cuInit") ? CUDA_ERROR_NO_DEVICE : flags ? INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult cuDriverGetVersion(int *version)
@@ -70,9 +105,9 @@ CUresult cuDriverGetVersion(int *version)
 
 CUresult cuGetErrorString(CUresult result, const char **text)
 {
-	*text = result == NO_DEVICE	  ? "no CUDA-capable device is detected"
-		: result == OUT_OF_MEMORY ? "out of memory"
-					  : "invalid argument";
+	*text = result == CUDA_ERROR_NO_DEVICE ? "no CUDA-capable device is detected"
+		: result == OUT_OF_MEMORY      ? "out of memory"
+					       : "invalid argument";
 	return CUDA_SUCCESS;
 }
 
@@ -97,7 +132,9 @@ CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 {
 	(void)device;
-	*value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? MULTIPROCESSORS : 0;
+	*value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? MULTIPROCESSORS
+		 : attribute == CU_DEVICE_ATTRIBUTE_MPS_ENABLED	       ? of_mps
+								       : 0;
 	return CUDA_SUCCESS;
 }
 
@@ -164,27 +201,76 @@ CUresult cuStreamSynchronize(CUstream stream)
 	return result;
 }
 
+static CUresult put(CUstream s, int64_t takes_ns, uint32_t *word, uint32_t number)
+{
+	const int64_t at_ns = now_ns();
+
+	if (s->put - s->taken == QUEUE)
+		return INVALID_VALUE;
+	s->busy_until_ns = (s->busy_until_ns > at_ns ? s->busy_until_ns : at_ns) + takes_ns;
+	s->queue[s->put % QUEUE].done_ns = s->busy_until_ns;
+	s->queue[s->put % QUEUE].word = word;
+	s->queue[s->put % QUEUE].number = number;
+	s->put++;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 			unsigned int by, unsigned int bz, unsigned int shared, CUstream s, void **parameters,
 			void **extra)
 {
-	const int64_t at_ns = now_ns();
+	CUgraph graph = s->captures;
+	int64_t takes_ns;
 	uint64_t rounds;
+	uint32_t number;
 	void *word;
 
-	if (!f || !gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared || extra ||
-	    s->put - s->taken == QUEUE)
+	if (!f || !gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared || extra)
 		return INVALID_VALUE;
 	memcpy(&word, parameters[0], sizeof(word));
 	memcpy(&rounds, parameters[1], sizeof(rounds));
-	if (s->busy_until_ns < at_ns)
-		s->busy_until_ns = at_ns;
-	s->busy_until_ns += (int64_t)(rounds * ((gx + MULTIPROCESSORS - 1) / MULTIPROCESSORS));
-	s->queue[s->put % QUEUE].done_ns = s->busy_until_ns;
-	s->queue[s->put % QUEUE].word = word;
-	memcpy(&s->queue[s->put % QUEUE].number, parameters[2], sizeof(uint32_t));
-	s->put++;
+	memcpy(&number, parameters[2], sizeof(number));
+	takes_ns = (int64_t)(rounds * ((gx + MULTIPROCESSORS - 1) / MULTIPROCESSORS));
+	if (!graph)
+		return put(s, takes_ns, word, number);
+	if (graph->count == NODES)
+		return OUT_OF_MEMORY;
+	graph->nodes[graph->count].takes_ns = takes_ns;
+	graph->nodes[graph->count].word = word;
+	graph->nodes[graph->count++].number = number;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream s, int mode)
+{
+	if (s->captures || mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+		return INVALID_VALUE;
+	s->captures = room(sizeof(*s->captures));
+	return s->captures ? CUDA_SUCCESS : OUT_OF_MEMORY;
+}
+
+CUresult cuStreamEndCapture(CUstream s, CUgraph *graph)
+{
+	*graph = s->captures;
+	s->captures = NULL;
+	return *graph ? CUDA_SUCCESS : INVALID_VALUE;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph, unsigned long long flags)
+{
+	*executable = fails("cuGraphInstantiateWithFlags") ? NULL : (CUgraphExec)graph;
+	return *executable && !flags ? CUDA_SUCCESS : OUT_OF_MEMORY;
+}
+
+/* GPUSEG_STANDIN_FAIL=graph: the last kernel is left out, and nothing says so. */
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream s)
+{
+	const struct CUgraph_st *graph = (const struct CUgraph_st *)executable;
+	CUresult result = CUDA_SUCCESS;
+
+	for (uint32_t i = 0; i + fails("graph") < graph->count && result == CUDA_SUCCESS; i++)
+		result = put(s, graph->nodes[i].takes_ns, graph->nodes[i].word, graph->nodes[i].number);
+	return result;
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)

@@ -18,18 +18,21 @@ import picocli.CommandLine.Parameters;
  */
 @Command(name = "latency", mixinStandardHelpOptions = true,
     modelTransformer = LatencyCommand.EverythingIsPassedOn.class,
-    description = "Measure how late periodic kernels end on an NVIDIA GPU, as cyclictest does for a CPU. The latency "
-        + "of a kernel counts from the time at which it was due until the CPU sees its end. Needs no daemon, no root "
-        + "and no CUDA toolkit.",
+    description = "Measure how late periodic work ends on an NVIDIA GPU, as cyclictest does for a CPU. A latency "
+        + "counts from the time at which the work was due until the CPU sees its end. Needs no daemon, no root and no "
+        + "CUDA toolkit.",
     footer = {"",
         "Options:",
-        "  --kernel TIME: the kernel works for this time, such as 5ms (default: it does nothing).",
-        "  --period TIME: how often it is due (default: 1ms, or four times the kernel if that is "
-            + "longer).",
+        "  --work WORK: a kernel of some time, such as 5ms; copy:SIZE, such as copy:8MiB: a camera's frame from "
+            + "pinned memory to the GPU; graph:N: a CUDA graph of N kernels that do nothing (default: one such "
+            + "kernel).",
+        "  --period TIME: how often it is due (default: 1ms, or more: 4 times the kernel, 1ms for each MiB or 50 "
+            + "kernels).",
         "  --duration TIME: of each measurement (default: 10s). Ctrl-C ends it earlier.",
         "  --load KIND,...: measure alone, then beside a process for each KIND that keeps the GPU busy: "
             + "products, copies, launches, contexts. A KIND may stand there several times.",
-        "  --compare: measure once more as a real-time task of the daemon, which must run.",
+        "  --compare: measure once more among clients of MPS, and as a real-time task of the daemon; one of them "
+            + "must run.",
         "  --priority N: of that task, 1..99 (default: 49).",
         "  --gpu N: which GPU, as nvidia-smi counts (default: 0).",
         "  --break TIME: end at the first latency above TIME, and stop the kernel's trace where that is "
@@ -40,7 +43,7 @@ import picocli.CommandLine.Parameters;
         "",
         "chrt -f 50 gpuseg latency gives the measuring thread a real-time priority on its CPU."},
     exitCodeListHeading = "%nExit status:%n",
-    exitCodeList = {"0:measured", "1:failure", "2:usage", "3:a latency above --break, or --compare without a daemon"})
+    exitCodeList = {"0:measured", "1:failure", "2:usage", "3:no GPU, a latency above --break, or nothing to compare"})
 final class LatencyCommand implements Callable<Integer> {
     private static final String PROGRAM = "gpuseg-latency";
 

@@ -55,8 +55,8 @@ class LatencyCommandTest {
     @Test
     void shouldPassEverythingOn() {
         final CommandLine.ParseResult parsed = Gpuseg.commandLine()
-            .parseArgs("latency", "--kernel", "5ms", "--json", "--load=copies").subcommand();
-        assertEquals("[--kernel, 5ms, --json, --load=copies]", parsed.matchedPositional(0).getValue().toString());
+            .parseArgs("latency", "--work", "5ms", "--json", "--load=copies").subcommand();
+        assertEquals("[--work, 5ms, --json, --load=copies]", parsed.matchedPositional(0).getValue().toString());
     }
 
     @Test
