@@ -14,6 +14,7 @@
 #include "directory.h"
 #include "gpuseg.h"
 #include "refusal.h"
+#include "seen.h"
 #include "settings.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
@@ -34,7 +35,7 @@ static const char help[] =
 	"Run a CUDA program as it is as a task of the scheduler, with the processes that it starts. The driver loads "
 	"a\n"
 	"library that begins a segment at the first launch and ends it when all work is done. Without a daemon the\n"
-	"program runs unmanaged, and one line says so.\n"
+	"program runs unmanaged, and one line says so; another one says at its end if no CUDA was seen.\n"
 	"\n"
 	"      --priority N         Priority of the program on the GPU, 1..99, 99 is the highest.\n"
 	"      --best-effort        Run it as best effort. This is the default.\n"
@@ -527,6 +528,8 @@ int main(int argc, char **argv)
 		print_environment(library, wrappers);
 		return 0;
 	}
+	seen_mark(); /* for an outer exec: this one looks after the program */
+	seen_none();
 	fd = daemon_socket(reason);
 	if (fd < 0) {
 		fprintf(stderr, "gpuseg exec: %s; runs unmanaged\n", reason);
@@ -539,6 +542,7 @@ int main(int argc, char **argv)
 			set_cap(fd, r.name, r.cap);
 		set(INJECTION, library);
 		set_preload(library, wrappers);
+		seen_begin();
 	}
 	if (fd >= 0)
 		close(fd);

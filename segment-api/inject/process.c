@@ -21,6 +21,7 @@
 #include "gpu.h"
 #include "hold_off.h"
 #include "inject.h"
+#include "seen.h"
 #include "segments.h"
 #include "settings.h"
 #include "streams.h"
@@ -38,6 +39,7 @@ void gpuseg_inject_by_hand(void)
 {
 	const bool active = is_active();
 
+	seen_mark();
 	if (__atomic_exchange_n(&inject.by_hand, 1, __ATOMIC_ACQ_REL) || !active)
 		return;
 	if (inject.settings.verbose)
@@ -154,6 +156,7 @@ int InitializeInjection(void)
 
 	if (__atomic_exchange_n(&called, 1, __ATOMIC_ACQ_REL))
 		return 1;
+	seen_mark();
 	gpus_init();
 	thread_does(thread_run);
 	if (!settings_read(&inject.settings) || !init_locks() || !driver_load())

@@ -41,4 +41,6 @@ struct wrap {
 	void (*follow)(const struct follower *follower);
 };
 
+extern const struct wrap gpuseg_wrap; /* in libgpuseg-wrap.so only */
+
 #endif /* GPUSEG_INJECT_WRAP_H */

@@ -22,7 +22,8 @@ import picocli.CommandLine.Spec;
 @Command(name = "exec", mixinStandardHelpOptions = true, modelTransformer = ExecCommand.FirstWordEndsOptions.class,
     description = "Run a CUDA program as it is as a task of the scheduler, with the processes that it starts. The "
         + "driver loads a library that begins a segment at the first launch and ends it when all work is done. "
-        + "Without a daemon the program runs unmanaged, and one line says so.",
+        + "Without a daemon the program runs unmanaged, and one line says so; another one says at its end if no CUDA "
+        + "was seen.",
     footer = {"", "Variables of the environment, for programs that need something else than the usual:",
         "  GPUSEG_EXEC_HOLD_OFF: launches closer than this time are one segment, 0..1h, or auto: learned from the "
             + "pauses "
