@@ -68,9 +68,13 @@ public final class StatusText {
     /** What admission claims, and whether the machine has contradicted it. */
     private static void proof(final StringBuilder out, final JsonNode admission) {
         final long broken = admission.path("bounds_broken").asLong();
+        final long constants = admission.path("constants_broken").asLong();
         if (broken > 0) {
             line(out, "proof    BROKEN: %d jobs took longer than their bound: a hypothesis does not hold here\n",
                 broken);
+        } else if (constants > 0) {
+            line(out, "proof    BROKEN: %d driver calls and waits of begins took longer than the constants of the "
+                + "proof: measure this machine again (gpuseg calibrate)\n", constants);
         } else if (admission.path("proven").asBoolean()) {
             line(out, "proof    %s\n", admission.path("claim").asText().isEmpty() ? "nothing is open"
                 : admission.path("claim").asText());

@@ -46,6 +46,16 @@ class StatusTextTest {
     }
 
     @Test
+    void shouldSayThatTheProofIsBrokenOnceACallOrWaitWasAboveItsConstant() {
+        final ObjectNode status = status(0);
+        status.putObject("admission").put("proven", true).put("claim", "sound");
+        assertTrue(StatusText.of(status).contains("proof    sound"), StatusText.of(status));
+        status.putObject("admission").put("proven", false).put("constants_broken", 4);
+        assertTrue(StatusText.of(status).contains("proof    BROKEN: 4 driver calls and waits of begins took longer "
+            + "than the constants"), StatusText.of(status));
+    }
+
+    @Test
     void shouldShowSkippedJobsBelowTheTaskThatHasSome() {
         final ObjectNode status = status(0);
         status.withArray("tasks").addObject().put("name", "camera").put("skipped", 7);
