@@ -688,6 +688,7 @@ public final class ProvenAdmission implements AdmissionControl {
         node.put("bounds_broken", broken);
         final long constants = promised == null ? 0 : promised.constantsBroken();
         node.put("constants_broken", constants);
+        node.put("contexts_measured", settings.platform().limits().contexts());
         node.put("proven", broken == 0 && constants == 0 && isProven());
         node.put("refused", refused);
         node.put("warned", warned);

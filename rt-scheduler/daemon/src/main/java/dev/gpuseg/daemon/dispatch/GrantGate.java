@@ -103,7 +103,8 @@ final class GrantGate {
             }
             recordEnforced(task, gpu, ticket);
         } else {
-            awaited[gpu].put(task, ticket, clock.nowNs(), desired.hasUnpublished(gpu) ? UNPUBLISHED : desired.disableVersion(gpu));
+            awaited[gpu].put(task, ticket, clock.nowNs(), desired.hasUnpublished(gpu) ? UNPUBLISHED
+                : desired.disableVersion(gpu));
         }
     }
 
