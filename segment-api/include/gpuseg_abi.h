@@ -524,7 +524,10 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_ANTICIPATE = 36,
 	/* The share of the task's user is used up (arg0 = 1) or whole again (0); arg1 = his account. */
 	GPUSEG_EVENT_SHARE = 37,
-	/* A job took longer than the bound with which its task is admitted. arg0 = response ns, arg1 = bound ns. */
+	/*
+	 * A job took longer than the bound with which its task is admitted, or a call or wait longer than a constant of
+	 * that bound. arg0 = what it took ns, arg1 = bound or constant ns, arg2 = 0 job, 1 driver call, 2 wait of a begin.
+	 */
 	GPUSEG_EVENT_BOUND = 38,
 	GPUSEG_EVENT_JOB_CANCEL = 39 /* the job was skipped; arg0 = client's time (since ABI 1.12) */
 };

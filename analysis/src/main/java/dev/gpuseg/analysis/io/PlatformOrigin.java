@@ -45,8 +45,9 @@ public record PlatformOrigin(List<Provenance.Constant> constants, Path profile, 
             found.putIfAbsent("timeslice", new Provenance.Constant("timeslice",
                 Durations.format(Gpu.DEFAULT_TIMESLICE_NS), DEFAULT));
         }
-        return new PlatformOrigin(List.copyOf(found.values()), profile, base == null || base.get("measured") == null
-            ? null : base.get("measured").toJson());
+        final Node said = base != null ? base.get("measured")
+            : given.kind() == Node.Kind.MAPPING ? given.get("measured") : null;
+        return new PlatformOrigin(List.copyOf(found.values()), profile, said == null ? null : said.toJson());
     }
 
     private static void add(final Map<String, Provenance.Constant> found, final Node from, final String origin) {

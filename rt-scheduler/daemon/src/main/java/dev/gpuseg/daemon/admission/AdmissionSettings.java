@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.admission;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.analysis.io.TaskSetReader;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Platform;
@@ -89,6 +90,28 @@ public record AdmissionSettings(AdmissionMode mode, TaskSet declared, Platform p
         } catch (final IOException e) {
             throw new IllegalArgumentException(e.getMessage(), e);
         }
+    }
+
+    /**
+     * What is said of the measurement of the constants that count.
+     *
+     * @param profile a platform profile, or null
+     * @param set     a task-set file, which counts where there is no profile, or null
+     * @return as {@code gpuseg calibrate} wrote it; null if nothing is said
+     * @throws IllegalArgumentException if it is refused or missing, with one line of why
+     */
+    public static JsonNode measured(final Path profile, final Path set) {
+        final TaskSetReader reader = new TaskSetReader();
+        try {
+            if (profile != null) {
+                reader.readPlatform(profile);
+            } else if (set != null) {
+                reader.read(set);
+            }
+        } catch (final IOException e) {
+            throw new IllegalArgumentException(e.getMessage(), e);
+        }
+        return reader.platformOrigin() == null ? null : reader.platformOrigin().measured();
     }
 
     /** What threads do while the GPU works for them: the mode of the declared set; suspend if there is none. */

@@ -11,6 +11,7 @@ import dev.gpuseg.analysis.chain.ChainAnalysis;
 import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Analysis;
@@ -106,6 +107,7 @@ public final class ProvenAdmission implements AdmissionControl {
     private PromisedBounds promised;
     private final Set<Integer> promisedTo = new HashSet<>();
     private long saidBroken;
+    private long saidConstants;
     /** Some set since the last time without tasks was not proven. */
     private boolean unproven;
     private long refused;
@@ -265,6 +267,8 @@ public final class ProvenAdmission implements AdmissionControl {
      */
     public synchronized void promise(final PromisedBounds bounds) {
         promised = bounds;
+        bounds.constants(settings.platform().gpus().stream().mapToLong(Gpu::alphaNs).toArray(),
+            settings.platform().gpus().stream().mapToLong(Gpu::epsilonNs).toArray());
         judged(current);
     }
 
@@ -408,6 +412,15 @@ public final class ProvenAdmission implements AdmissionControl {
 
     /** Once for each time that this is asked and more bounds were broken: to the daemon's log. */
     private void sayBroken() {
+        final long constants = promised == null ? 0 : promised.constantsBroken();
+        if (constants > saidConstants) {
+            saidConstants = constants;
+            System.err.println("gpuseg: admission: " + (promised.lastWasWait() ? "a begin waited "
+                : "a driver call took ") + Durations.format(promised.lastTookNs()) + ", " + (promised.lastWasWait()
+                ? "epsilon is " : "alpha is ") + Durations.format(promised.lastConstantNs()) + "; " + constants
+                + " calls and waits above their constant since the start: the profile does not hold on this machine "
+                + "(gpuseg calibrate, gpuseg doctor)");
+        }
         final long now = promised == null ? 0 : promised.broken();
         if (now > saidBroken) {
             saidBroken = now;
@@ -870,7 +883,10 @@ public final class ProvenAdmission implements AdmissionControl {
         node.put("other", otherSays());
         final long broken = promised == null ? 0 : promised.broken();
         node.put("bounds_broken", broken);
-        node.put("proven", broken == 0 && isProven());
+        final long constants = promised == null ? 0 : promised.constantsBroken();
+        node.put("constants_broken", constants);
+        node.put("contexts_measured", settings.platform().limits().contexts());
+        node.put("proven", broken == 0 && constants == 0 && isProven());
         node.put("refused", refused);
         node.put("warned", warned);
         node.put("dropped", dropped);

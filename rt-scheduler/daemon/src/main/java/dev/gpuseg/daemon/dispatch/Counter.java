@@ -38,6 +38,9 @@ public enum Counter {
     JOBS_SKIPPED("jobs_skipped", "Jobs that their application released and then skipped, without those that missed"),
     /** Proofs that do not hold. */
     BOUNDS_BROKEN("bounds_broken", "Jobs that took longer than the bound with which their task is admitted"),
+    /** Constants that do not hold. */
+    CONSTANTS_BROKEN("constants_broken",
+        "Driver calls and waits of begins that took longer than the constants of the bounds"),
     /** Budget overruns. */
     OVERRUNS("overruns", "Segments that used up their budget; the overrun action of their task followed"),
     /** Tasks demoted with their user. */
@@ -117,7 +120,7 @@ public enum Counter {
 
     /** What never rises where all goes well. */
     private static final Set<Counter> TROUBLE = EnumSet.of(GRANTS_UNENFORCED, PROCEEDED, DEADLINE_MISSES, JOB_MISSES,
-        BOUNDS_BROKEN, OVERRUNS, SHARES_USED_UP, SKIPPED, MECHANISM_ERRORS, FOREIGN_DESCRIPTORS,
+        BOUNDS_BROKEN, CONSTANTS_BROKEN, OVERRUNS, SHARES_USED_UP, SKIPPED, MECHANISM_ERRORS, FOREIGN_DESCRIPTORS,
         CONTEXTS_BEYOND_LIMIT, CONTEXTS_UNNUMBERED, WATCHDOG_RELEASES, RECORDS_DELAYED, TASKS_REFUSED, POISONED,
         CLIENT_ERRORS, CYCLE_ERRORS, HINTS_BEYOND_LIMIT, STALLS, JOURNAL_DROPS);
 

@@ -133,6 +133,7 @@ public final class DispatcherAgent implements Runnable {
      */
     public void compareWith(final PromisedBounds bounds) {
         promised = bounds;
+        grants.compareWith(bounds);
         clients.compareWith(bounds);
     }
 
@@ -736,6 +737,11 @@ public final class DispatcherAgent implements Runnable {
         anticipation.applied(currentGpu, contextId, off, doneNs);
         turns.applied(contextId, off, doneNs);
         journal.applied(currentGpu, contextId, off, beganNs, doneNs);
+        final long constantNs = promised.called(currentGpu, doneNs - beganNs);
+        if (constantNs > 0) {
+            counters.increment(Counter.CONSTANTS_BROKEN);
+            journal.constantBroken(currentGpu, null, doneNs - beganNs, constantNs);
+        }
         scheduler.onApplied(contextId, !off, doneNs, clock.nowNs());
         decisions.settle();
     }

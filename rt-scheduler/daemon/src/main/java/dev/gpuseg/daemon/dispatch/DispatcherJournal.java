@@ -18,6 +18,10 @@ import java.util.Locale;
  * methods without text allocate nothing.
  */
 public final class DispatcherJournal {
+    /** Of {@link EventKind#BOUND}: what took longer than its constant. */
+    private static final long OF_CALL = 1;
+    private static final long OF_WAIT = 2;
+
     private final EventWriter events;
     private final Counters counters;
     private final CycleClock clock;
@@ -134,6 +138,12 @@ public final class DispatcherJournal {
 
     void boundBroken(final TaskEntry task, final long responseNs, final long boundNs) {
         event(EventKind.BOUND, task, 0, 0, responseNs, boundNs, 0);
+    }
+
+    /** A driver call (task null) or a wait of a begin took longer than its constant. */
+    void constantBroken(final int gpu, final TaskEntry task, final long tookNs, final long constantNs) {
+        write(EventKind.BOUND, clock.nowNs(), gpu, 0, task == null ? 0 : task.id, 0, task == null ? 0 : task.contextId,
+            task == null ? 0 : task.clientId(), tookNs, constantNs, task == null ? OF_CALL : OF_WAIT);
     }
 
     // ---- decisions ------------------------------------------------------------------------------------------------

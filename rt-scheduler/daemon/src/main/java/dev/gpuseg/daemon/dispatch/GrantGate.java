@@ -5,6 +5,7 @@ import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.daemon.enforce.DesiredStates;
 import dev.gpuseg.daemon.enforce.Enforcement;
+import dev.gpuseg.daemon.metrics.PromisedBounds;
 import dev.gpuseg.ipc.Abi;
 import java.util.Arrays;
 
@@ -36,6 +37,9 @@ final class GrantGate {
     /** By GPU: the real-time segments whose enforcement is awaited; several of one class can be. */
     private final Awaited[] awaited;
 
+    /** What a begin may wait at most; null before admission says it. */
+    private PromisedBounds promised;
+
     GrantGate(final SegmentScheduler scheduler, final DesiredStates desired, final DispatcherJournal journal,
         final Counters counters, final CycleClock clock, final boolean preemptive) {
         this.scheduler = scheduler;
@@ -48,6 +52,11 @@ final class GrantGate {
         for (int g = 0; g < awaited.length; g++) {
             awaited[g] = new Awaited();
         }
+    }
+
+    /** From now on waits of begins are compared with its constants. */
+    void compareWith(final PromisedBounds bounds) {
+        promised = bounds;
     }
 
     /** Decisions of the timer follow, or not: their events tell a replay when the scheduler looked at the clock. */
@@ -94,7 +103,8 @@ final class GrantGate {
             }
             recordEnforced(task, gpu, ticket);
         } else {
-            awaited[gpu].put(task, ticket, desired.hasUnpublished(gpu) ? UNPUBLISHED : desired.disableVersion(gpu));
+            awaited[gpu].put(task, ticket, clock.nowNs(), desired.hasUnpublished(gpu) ? UNPUBLISHED
+                : desired.disableVersion(gpu));
         }
     }
 
@@ -151,14 +161,27 @@ final class GrantGate {
             }
             final TaskEntry task = of.task[i];
             final long ticket = of.ticket[i];
+            final long decidedNs = of.decidedNs[i];
             of.removeAt(i);
             if (task.grantPending) {
                 finish(task, ticket);
             }
             recordEnforced(task, gpu, ticket);
+            compareWait(task, gpu, decidedNs);
             done++;
         }
         return done;
+    }
+
+    /** A segment that goes without the call for a while does not wait for it. */
+    private void compareWait(final TaskEntry task, final int gpu, final long decidedNs) {
+        final long waitedNs = desired.enforcer(gpu).enforcedNs() - decidedNs;
+        final long constantNs = promised == null || !preemptive || task.patienceNs > 0 ? 0
+            : promised.waited(gpu, waitedNs);
+        if (constantNs > 0) {
+            counters.increment(Counter.CONSTANTS_BROKEN);
+            journal.constantBroken(gpu, task, waitedNs, constantNs);
+        }
     }
 
     private void finish(final TaskEntry task, final long ticket) {
@@ -198,17 +221,20 @@ final class GrantGate {
         private TaskEntry[] task = new TaskEntry[INITIAL];
         private long[] ticket = new long[INITIAL];
         private long[] version = new long[INITIAL];
+        private long[] decidedNs = new long[INITIAL];
         private int count;
 
-        void put(final TaskEntry entry, final long ofTicket, final long awaitedVersion) {
+        void put(final TaskEntry entry, final long ofTicket, final long atNs, final long awaitedVersion) {
             remove(entry);
             if (count == task.length) {
                 task = Arrays.copyOf(task, 2 * count);
                 ticket = Arrays.copyOf(ticket, 2 * count);
                 version = Arrays.copyOf(version, 2 * count);
+                decidedNs = Arrays.copyOf(decidedNs, 2 * count);
             }
             task[count] = entry;
             ticket[count] = ofTicket;
+            decidedNs[count] = atNs;
             version[count++] = awaitedVersion;
         }
 
@@ -226,6 +252,7 @@ final class GrantGate {
             System.arraycopy(task, at + 1, task, at, after);
             System.arraycopy(ticket, at + 1, ticket, at, after);
             System.arraycopy(version, at + 1, version, at, after);
+            System.arraycopy(decidedNs, at + 1, decidedNs, at, after);
             task[count] = null;
         }
     }

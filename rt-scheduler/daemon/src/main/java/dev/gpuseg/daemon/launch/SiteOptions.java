@@ -7,10 +7,12 @@ import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.AdmissionSettings;
 import dev.gpuseg.daemon.admission.CoreOrder;
+import dev.gpuseg.daemon.admission.ProfileMachine;
 import dev.gpuseg.daemon.cgroup.LiveRules;
 import dev.gpuseg.daemon.conductor.UserLimits;
 import dev.gpuseg.daemon.process.SiteRules;
 import dev.gpuseg.mechanisms.Protection;
+import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
 import dev.gpuseg.mechanisms.observer.ObserverMode;
 import java.nio.file.Path;
 import java.util.Set;
@@ -71,6 +73,15 @@ public final class SiteOptions {
             : problems.in("--platform", () -> AdmissionSettings.constants(platform));
         if (mode == null || taskSet != null && declared == null || platform != null && constants == null) {
             return null;
+        }
+        if (platform != null || taskSet != null) {
+            final String differs = ProfileMachine.difference(AdmissionSettings.measured(platform, taskSet),
+                NvidiaSurvey.models(), NvidiaSurvey.driverVersion());
+            if (!differs.isEmpty() && mode == AdmissionMode.ENFORCE) {
+                problems.add(platform == null ? "--taskset" : "--platform", differs);
+            } else if (!differs.isEmpty()) {
+                System.err.println("gpuseg: admission: every proof is conditional: " + differs);
+            }
         }
         return problems.in(platform == null ? "--admission" : "--platform",
             () -> AdmissionSettings.of(mode, declared, constants, order, keys.graceNs()));

@@ -9,6 +9,9 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * The bounds with which tasks are admitted, and how often a job took longer. Admission states them, the dispatcher
  * compares every job as it ends. A bound that is broken says that a hypothesis of the proof does not hold here.
  *
+ * <p>The same of the constants that the bounds were computed with: the longest driver call, and the longest update of a
+ * GPU, which is what a begin that is enforced by calls waits for at most. Each call and each such wait is compared.
+ *
  * <p>While a task is open its bound only grows: when another one is closed, bounds become shorter, but jobs that it has
  * delayed go on, and delay others. The longer bound holds for the rest of the set as well.
  *
@@ -24,6 +27,13 @@ public final class PromisedBounds {
     private volatile int lastTask;
     private volatile long lastResponseNs;
     private volatile long lastBoundNs;
+    /** By GPU; set once, before any call. */
+    private volatile long[] callNs = {};
+    private volatile long[] waitNs = {};
+    private final AtomicLong constantsBroken = new AtomicLong();
+    private volatile long lastTookNs;
+    private volatile long lastConstantNs;
+    private volatile boolean lastWasWait;
 
     /**
      * No task has a bound.
@@ -81,6 +91,71 @@ public final class PromisedBounds {
         lastBoundNs = bound;
         broken.incrementAndGet();
         return bound;
+    }
+
+    /**
+     * The constants of the proof, by GPU. Before the first client.
+     *
+     * @param longestCallNs  longest driver call
+     * @param longestWaitNs  longest update: from the decision until all that a segment preempts is disabled
+     */
+    public void constants(final long[] longestCallNs, final long[] longestWaitNs) {
+        callNs = longestCallNs.clone();
+        waitNs = longestWaitNs.clone();
+    }
+
+    /**
+     * A driver call ended. One thread, that of {@link #ended}.
+     *
+     * @param gpu    its GPU
+     * @param tookNs how long it took
+     * @return the constant that it broke; 0 if it broke none, or none is known
+     */
+    public long called(final int gpu, final long tookNs) {
+        return compare(callNs, gpu, tookNs, false);
+    }
+
+    /**
+     * What a segment preempts is disabled. One thread, that of {@link #ended}.
+     *
+     * @param gpu      its GPU
+     * @param waitedNs since the decision
+     * @return the constant that this broke; 0 if it broke none, or none is known
+     */
+    public long waited(final int gpu, final long waitedNs) {
+        return compare(waitNs, gpu, waitedNs, true);
+    }
+
+    private long compare(final long[] constants, final int gpu, final long tookNs, final boolean isWait) {
+        final long most = gpu < constants.length ? constants[gpu] : 0;
+        if (most == 0 || tookNs <= most) {
+            return 0;
+        }
+        lastTookNs = tookNs;
+        lastConstantNs = most;
+        lastWasWait = isWait;
+        constantsBroken.incrementAndGet();
+        return most;
+    }
+
+    /** Calls and waits that took longer than their constant, since the daemon's start. */
+    public long constantsBroken() {
+        return constantsBroken.get();
+    }
+
+    /** What the last of them took, ns; may change between this and the next two. */
+    public long lastTookNs() {
+        return lastTookNs;
+    }
+
+    /** Its constant, ns. */
+    public long lastConstantNs() {
+        return lastConstantNs;
+    }
+
+    /** Whether it was the wait of a begin; else a driver call. */
+    public boolean lastWasWait() {
+        return lastWasWait;
     }
 
     /**

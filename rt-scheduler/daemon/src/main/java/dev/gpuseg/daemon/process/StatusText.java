@@ -35,7 +35,7 @@ public final class StatusText {
         line(out, "journal  %s, %d events%s\n", daemon.path("journal").asText(),
             daemon.path("journal_events").asLong(), daemon.path("journal_failure").asText().isEmpty() ? ""
             : " -- " + daemon.path("journal_failure").asText());
-        proof(out, status.path("admission"));
+        proof(out, status.path("admission"), mostContexts(status.path("gpus")));
         out.append('\n');
         line(out, "%5s %-20s %8s %5s %5s %4s %-10s %9s %9s %8s %8s %10s %10s %10s %6s\n", "TASK", "NAME", "PID", "PRIO",
             "BOOST", "GPU", "STATE", "SEGMENTS", "PREEMPTED", "JOBS", "MISSES", "P50 ms", "P99 ms",
@@ -65,15 +65,37 @@ public final class StatusText {
         return out.toString();
     }
 
+    /** How many processes have channels of one GPU, or may have; of the GPU with the most. */
+    private static int mostContexts(final JsonNode gpus) {
+        int most = 0;
+        for (final JsonNode gpu : gpus) {
+            int count = 0;
+            for (final JsonNode context : gpu.path("contexts")) {
+                count += context.path("units").asInt(1) > 0 ? 1 : 0;
+            }
+            most = Math.max(most, count);
+        }
+        return most;
+    }
+
     /** What admission claims, and whether the machine has contradicted it. */
-    private static void proof(final StringBuilder out, final JsonNode admission) {
+    private static void proof(final StringBuilder out, final JsonNode admission, final int contexts) {
         final long broken = admission.path("bounds_broken").asLong();
+        final long constants = admission.path("constants_broken").asLong();
         if (broken > 0) {
             line(out, "proof    BROKEN: %d jobs took longer than their bound: a hypothesis does not hold here\n",
                 broken);
+        } else if (constants > 0) {
+            line(out, "proof    BROKEN: %d driver calls and waits of begins took longer than the constants of the "
+                + "proof: measure this machine again (gpuseg calibrate)\n", constants);
         } else if (admission.path("proven").asBoolean()) {
             line(out, "proof    %s\n", admission.path("claim").asText().isEmpty() ? "nothing is open"
                 : admission.path("claim").asText());
+            final int measured = admission.path("contexts_measured").asInt();
+            if (measured > 0 && contexts > measured) {
+                line(out, "         conditional: %d processes have a context of one GPU, the constants were measured "
+                    + "with %d (gpuseg calibrate --others %d)\n", contexts, measured, contexts - 1);
+            }
         } else if (!admission.isMissingNode()) {
             line(out, "proof    none%s\n", admission.path("problem").asText().isEmpty() ? ""
                 : ": " + admission.path("problem").asText());

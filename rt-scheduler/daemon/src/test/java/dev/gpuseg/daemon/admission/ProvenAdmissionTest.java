@@ -303,6 +303,31 @@ class ProvenAdmissionTest {
         assertFalse(admission.status(true, 0).path("proven").asBoolean(), "too late to be refused");
     }
 
+    /** The platform of these tests has epsilon and alpha; a call above them contradicts every bound. */
+    @Test
+    void shouldCallNothingProvenOnceACallOrAWaitBrokeItsConstant() throws IOException {
+        final AdmissionSettings settings = settings(task("high", 1, 70, 1));
+        final long alphaNs = settings.platform().gpus().get(0).alphaNs();
+        final long epsilonNs = settings.platform().gpus().get(0).epsilonNs();
+        final ProvenAdmission admission = admission(settings);
+        final PromisedBounds bounds = new PromisedBounds(8);
+        admission.promise(bounds);
+        assertNull(admission.refuse(open(1, "high", 70, 0), ofProcess(1, 4711)));
+        assertEquals(0, bounds.called(0, alphaNs));
+        assertEquals(0, bounds.waited(0, epsilonNs));
+        assertEquals(0, bounds.waited(7, Long.MAX_VALUE), "a GPU of which nothing is said");
+        assertTrue(admission.status(true, 0).path("proven").asBoolean(), "as long as they hold");
+        assertEquals(alphaNs, bounds.called(0, alphaNs + 1));
+        assertFalse(bounds.lastWasWait());
+        final JsonNode status = admission.status(true, 0);
+        assertFalse(status.path("proven").asBoolean(), status.toString());
+        assertEquals(1, status.path("constants_broken").asInt());
+        assertEquals(epsilonNs, bounds.waited(0, epsilonNs + 5));
+        assertTrue(bounds.lastWasWait() && bounds.lastTookNs() == epsilonNs + 5
+            && bounds.lastConstantNs() == epsilonNs);
+        assertEquals(2, admission.status(true, 0).path("constants_broken").asInt());
+    }
+
     private static long boundOf(final ProvenAdmission admission, final String task) {
         for (final JsonNode node : admission.status(true, 0).path("result").findValue("tasks")) {
             if (node.path("name").asText().equals(task)) {

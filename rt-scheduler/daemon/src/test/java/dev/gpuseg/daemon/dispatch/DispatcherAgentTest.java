@@ -278,6 +278,23 @@ class DispatcherAgentTest {
     }
 
     @Test
+    void shouldTellOfADriverCallAboveTheConstantOfTheProof() throws IOException {
+        client(10);
+        final PromisedBounds bounds = new PromisedBounds(4);
+        dispatcher.compareWith(bounds);
+        bounds.constants(new long[] {800}, new long[] {0});
+        enforcer.changed(1, true, 100, 900);
+        dispatcher.cycle();
+        assertEquals(0, count(Counter.CONSTANTS_BROKEN), "it took as long as it may");
+        enforcer.changed(1, false, 1_000, 1_801);
+        dispatcher.cycle();
+        assertEquals(1, count(Counter.CONSTANTS_BROKEN));
+        assertEquals(1, bounds.constantsBroken());
+        final var event = journaled().stream().filter(e -> e.kind() == EventKind.BOUND).findFirst().orElseThrow();
+        assertEquals(List.of(801L, 800L, 1L), List.of(event.arg0(), event.arg1(), event.arg2()));
+    }
+
+    @Test
     void shouldTellAdmissionWhichTasksBeganWithoutWaiting() throws IOException {
         final PromisedBounds bounds = new PromisedBounds(4);
         dispatcher.compareWith(bounds);

@@ -10,6 +10,7 @@ import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.RoundRobin;
+import dev.gpuseg.daemon.metrics.PromisedBounds;
 import dev.gpuseg.ipc.journal.EventKind;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -48,6 +49,39 @@ class GrantGateTest {
         assertEquals(1, rig.count(Counter.GRANTS));
         assertEquals(1, rig.count(Counter.GRANTS_AFTER_DISABLE));
         assertEquals(0, rig.grants.poll(0, rig.enforcer.enforcedVersion()), "once");
+    }
+
+    @Test
+    void shouldCompareTheWaitOfABeginWithTheConstantOfTheProof() {
+        final PromisedBounds bounds = new PromisedBounds(4);
+        rig.grants.compareWith(bounds);
+        bounds.constants(new long[] {0}, new long[] {49});
+        rig.task(1, 10);
+        final TaskEntry high = rig.task(2, 20);
+        rig.begin(high, TICKET, true);
+        rig.enforcer.enforce(50);
+        assertEquals(1, rig.grants.poll(0, rig.enforcer.enforcedVersion()));
+        assertEquals(0, rig.count(Counter.CONSTANTS_BROKEN), "decided at 1, so it waited 49");
+        bounds.constants(new long[] {0}, new long[] {48});
+        rig.end(high, TICKET);
+        rig.enforcer.enforce(50);
+        rig.clock.set(100);
+        high.patienceNs = 0;
+        rig.begin(high, TICKET + 1, true);
+        rig.enforcer.enforce(149);
+        assertEquals(1, rig.grants.poll(0, rig.enforcer.enforcedVersion()));
+        assertEquals(1, rig.count(Counter.CONSTANTS_BROKEN));
+        assertEquals(EventKind.BOUND, rig.events.last().kind());
+        assertEquals(List.of(49L, 48L, 2L), List.of(rig.events.last().arg0(), rig.events.last().arg1(),
+            rig.events.last().arg2()));
+        rig.end(high, TICKET + 1);
+        rig.enforcer.enforce(200);
+        rig.clock.set(200);
+        rig.begin(high, TICKET + 2, true);
+        high.patienceNs = 1;
+        rig.enforcer.enforce(400);
+        assertEquals(1, rig.grants.poll(0, rig.enforcer.enforcedVersion()));
+        assertEquals(1, rig.count(Counter.CONSTANTS_BROKEN), "it goes without the call, and does not wait for it");
     }
 
     @Test

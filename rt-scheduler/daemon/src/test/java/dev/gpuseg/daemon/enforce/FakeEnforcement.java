@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.agrona.concurrent.MessageHandler;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /** An enforcer that enforces when the test says so. */
 public final class FakeEnforcement implements Enforcement {
@@ -17,6 +18,7 @@ public final class FakeEnforcement implements Enforcement {
     public boolean incomplete;
     /** Thrown by each look at the results. */
     public RuntimeException failure;
+    private final List<UnsafeBuffer> results = new ArrayList<>();
     private final int contexts;
     private long enforcedVersion;
     private long enforcedNs;
@@ -109,6 +111,21 @@ public final class FakeEnforcement implements Enforcement {
         if (failure != null) {
             throw failure;
         }
-        return 0;
+        final int n = results.size();
+        for (final UnsafeBuffer result : results) {
+            handler.onMessage(EnforcerResults.CONTEXT, result, 0, result.capacity());
+        }
+        results.clear();
+        return n;
+    }
+
+    /** The next look at the results finds that a driver call changed a context. */
+    public void changed(final int contextId, final boolean off, final long beganNs, final long doneNs) {
+        final UnsafeBuffer result = new UnsafeBuffer(new byte[24]);
+        result.putInt(0, contextId);
+        result.putInt(EnforcerResults.OFF_OFFSET, off ? 1 : 0);
+        result.putLong(EnforcerResults.BEGAN_OFFSET, beganNs);
+        result.putLong(EnforcerResults.DONE_OFFSET, doneNs);
+        results.add(result);
     }
 }

@@ -46,6 +46,26 @@ class StatusTextTest {
     }
 
     @Test
+    void shouldSayThatTheProofIsBrokenOnceACallOrWaitWasAboveItsConstant() {
+        final ObjectNode status = status(0);
+        status.putObject("admission").put("proven", true).put("claim", "sound");
+        assertTrue(StatusText.of(status).contains("proof    sound"), StatusText.of(status));
+        final ObjectNode gpu = status.withArray("gpus").addObject();
+        gpu.withArray("contexts").addObject().put("units", 8);
+        gpu.withArray("contexts").addObject().put("units", 0);
+        gpu.withArray("contexts").addObject();
+        gpu.withArray("contexts").addObject();
+        status.putObject("admission").put("proven", true).put("claim", "sound").put("contexts_measured", 3);
+        assertTrue(!StatusText.of(status).contains("conditional"), "one has no channels");
+        status.putObject("admission").put("proven", true).put("claim", "sound").put("contexts_measured", 2);
+        assertTrue(StatusText.of(status).contains("conditional: 3 processes have a context of one GPU, the constants "
+            + "were measured with 2 (gpuseg calibrate --others 2)"), StatusText.of(status));
+        status.putObject("admission").put("proven", false).put("constants_broken", 4);
+        assertTrue(StatusText.of(status).contains("proof    BROKEN: 4 driver calls and waits of begins took longer "
+            + "than the constants"), StatusText.of(status));
+    }
+
+    @Test
     void shouldShowSkippedJobsBelowTheTaskThatHasSome() {
         final ObjectNode status = status(0);
         status.withArray("tasks").addObject().put("name", "camera").put("skipped", 7);

@@ -79,7 +79,7 @@ public enum EventKind {
     ANTICIPATE(Abi.EVENT_ANTICIPATE),
     /** What the task begins is best effort, or has its rank again; arg0 = 1 or 0, arg1 = account of its user. */
     SHARE(Abi.EVENT_SHARE),
-    /** A job took longer than the bound of its admission; arg0 = response, arg1 = bound, ns. */
+    /** A job, a driver call or a wait took longer than admission believes; arg0 = that, arg1 = what it believes, ns. */
     BOUND(Abi.EVENT_BOUND),
     /** A job was skipped: released, and given up by its application; arg0 = the client's time. */
     JOB_CANCEL(Abi.EVENT_JOB_CANCEL);

@@ -128,7 +128,8 @@ public final class SimCalibration extends DaemonCosts {
     private Disturbances disturb(final Path directory) throws IOException {
         return new Disturbances(churnPerSecond(), i -> List.of(
             NativePrograms.named("gpuseg-demo-task").toString(), "--dir", directory.toString(), "--name",
-            "churn" + i, "--period", "20ms", "--segments", "gpu:0us+1ms", "--cpu-mode", "sleep", "--duration", CHURN_MS + "ms"), null);
+            "churn" + i, "--period", "20ms", "--segments", "gpu:0us+1ms", "--cpu-mode", "sleep",
+            "--duration", CHURN_MS + "ms"), null);
     }
 
     private static Child task(final SimulatedMachine machine, final Path directory, final String name,

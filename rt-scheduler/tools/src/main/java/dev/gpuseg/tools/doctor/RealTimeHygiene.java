@@ -4,6 +4,7 @@ package dev.gpuseg.tools.doctor;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 
 /**
@@ -22,6 +24,9 @@ import java.util.TreeSet;
 final class RealTimeHygiene {
     private static final String CPUS = "sys/devices/system/cpu/";
     private static final String GROUP = "gpuseg";
+    /** Names of programs that ask the driver all the time. */
+    private static final Set<String> MONITORS = Set.of("nvidia-smi", "nvtop", "dcgm-exporter", "nv-hostengine",
+        "nvitop", "gpustat", "jtop", "tegrastats");
     private static final long RTPRIO_WANTED = 50;
     private static final int CAP_IPC_LOCK = 14;
     private static final long FILES_WANTED = 1024;
@@ -227,6 +232,7 @@ final class RealTimeHygiene {
             add("GPU persistence", kept, kept ? "nvidia-persistenced runs" : "nvidia-persistenced does not run",
                 "systemctl enable --now nvidia-persistenced, or nvidia-smi -pm 1: else the driver unloads between "
                 + "programs");
+            driversLock();
             final boolean shared = Files.exists(root.resolve("tmp/nvidia-mps/control"));
             add("GPU sharing", !shared, shared ? "MPS runs" : "MPS does not run", "echo quit | "
                 + "nvidia-cuda-mps-control: beside a task that is a client of MPS its server and the other clients "
@@ -237,6 +243,64 @@ final class RealTimeHygiene {
             add("power mode", mode.contains("pmode:0000"), mode.isEmpty() ? "unknown" : mode,
                 "nvpmodel -m 0 && jetson_clocks: else the clocks follow the load");
         }
+    }
+
+    /** Calls that disable contexts wait for one lock of the driver, which all of these take. */
+    private void driversLock() {
+        final Set<String> monitors = new TreeSet<>();
+        final Set<String> throttled = new TreeSet<>();
+        try (DirectoryStream<Path> processes = Files.newDirectoryStream(root.resolve("proc"), "[0-9]*")) {
+            for (final Path process : processes) {
+                final String name = read("proc/" + process.getFileName() + "/comm");
+                if (MONITORS.contains(name)) {
+                    monitors.add(name + " (pid " + process.getFileName() + ")");
+                }
+                if (usesGpu(process.resolve("fd")) && hasQuota(process.getFileName().toString())) {
+                    throttled.add(name + " (pid " + process.getFileName() + ")");
+                }
+            }
+        } catch (final IOException e) {
+            monitors.add("unknown: " + e.getMessage());
+        }
+        add("GPU monitors", monitors.isEmpty(), monitors.isEmpty() ? "none polls" : String.join(", ", monitors),
+            "let them poll rarely, and with one process that stays: each query and each start takes the driver's lock, "
+            + "for which calls wait");
+        add("cpu.max of GPU processes", throttled.isEmpty(), throttled.isEmpty() ? "none"
+            : String.join(", ", throttled), "remove cpu.max there: a process that is throttled while it holds the "
+            + "driver's lock delays the calls of all; use cpu.weight");
+        final boolean set = read("proc/driver/nvidia/params").contains("RmRoApiLock");
+        checks.add(new DoctorCheck("driver's lock", DoctorCheck.Verdict.OK, (set ? "RmRoApiLock is set" : "as NVIDIA "
+            + "ships it") + "; a crash loop or programs that start again and again hold it. An integrator may set "
+            + "NVreg_RegistryDwords RmRoApiLock=0x3fe, RMClientListDeferredFree=1, RMGpuLockMidpath=1, and nvidia-smi "
+            + "compute-policy --set-timeslice=short: NVIDIA ships them off, not measured here", ""));
+    }
+
+    private static boolean usesGpu(final Path descriptors) {
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(descriptors)) {
+            for (final Path descriptor : all) {
+                if (Files.readSymbolicLink(descriptor).toString().startsWith("/dev/nvidia")) {
+                    return true;
+                }
+            }
+        } catch (final IOException | DirectoryIteratorException e) {
+            return false;   // it has ended, or is another user's
+        }
+        return false;
+    }
+
+    /** Whether its control group, or one above, has less than all processors at times. */
+    private boolean hasQuota(final String pid) {
+        for (final String line : read("proc/" + pid + "/cgroup").split("\n")) {
+            if (line.startsWith("0::/")) {
+                for (Path at = Path.of(line.substring("0::/".length())); at != null; at = at.getParent()) {
+                    final String quota = read("sys/fs/cgroup/" + at + "/cpu.max");
+                    if (!quota.isEmpty() && !quota.startsWith("max")) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
     }
 
     // ---- reading

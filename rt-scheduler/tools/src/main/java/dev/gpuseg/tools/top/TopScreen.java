@@ -85,6 +85,9 @@ public final class TopScreen {
         if (counters.path("bounds_broken").asLong() > 0) {
             last.add(number("above bound ", counters.path("bounds_broken").asLong(), RED));
         }
+        if (counters.path("constants_broken").asLong() > 0) {
+            last.add(number("above constant ", counters.path("constants_broken").asLong(), RED));
+        }
         last.add(number("overruns ", counters.path("overruns").asLong(), RED));
         last.add(number("held contexts ", daemon.path("held_contexts").asLong(), YELLOW));
         last.add(item("cycle max ", ms(counters.path("max_cycle_ns").asLong()) + " ms", PLAIN));

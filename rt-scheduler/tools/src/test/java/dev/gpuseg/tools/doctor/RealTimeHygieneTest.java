@@ -156,6 +156,28 @@ class RealTimeHygieneTest {
     }
 
     @Test
+    void shouldNameWhatTakesTheDriversLock() throws IOException {
+        assertTrue(look(CPU).get("driver's lock").found().contains("as NVIDIA ships it"), look(CPU).toString());
+        put("proc/4711/comm", "nvidia-smi");
+        put("proc/4712/comm", "training");
+        put("proc/4712/cgroup", "0::/robot/worker");
+        put("sys/fs/cgroup/robot/cpu.max", "50000 100000");
+        put("proc/4713/comm", "shell");
+        put("proc/4713/cgroup", "0::/robot/worker");
+        Files.createDirectories(root.resolve("proc/4712/fd"));
+        Files.createSymbolicLink(root.resolve("proc/4712/fd/7"), Path.of("/dev/nvidiactl"));
+        final Map<String, DoctorCheck> seen = look(CPU);
+        assertEquals("nvidia-smi (pid 4711)", seen.get("GPU monitors").found());
+        assertEquals(Verdict.ADVICE, seen.get("GPU monitors").verdict());
+        assertEquals("training (pid 4712)", seen.get("cpu.max of GPU processes").found());
+        assertEquals(Verdict.ADVICE, seen.get("cpu.max of GPU processes").verdict());
+        put("sys/fs/cgroup/robot/cpu.max", "max 100000");
+        put("proc/driver/nvidia/params", "RegistryDwords: \"RmRoApiLock=0x3fe\"");
+        assertEquals("none", look(CPU).get("cpu.max of GPU processes").found());
+        assertTrue(look(CPU).get("driver's lock").found().startsWith("RmRoApiLock is set"));
+    }
+
+    @Test
     void shouldLookAtTheIsolatedCpusWhereNoneIsChosen() throws IOException {
         put("proc/irq/19/effective_affinity_list", "2");
         assertTrue(look(-1).get("interrupts").found().contains("1 may arrive on CPU 2,3: 19"), look(-1).toString());

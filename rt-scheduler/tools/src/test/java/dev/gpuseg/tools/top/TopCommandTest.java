@@ -100,13 +100,15 @@ class TopCommandTest {
         ((ObjectNode) view.path("daemon")).put("pid", 2_741_234).put("uptime_ns", 777_000_000_000L)
             .put("held_contexts", 3);
         ((ObjectNode) view.path("counters")).put("begins", 123_456_789).put("preemptions", 98_765_432)
-            .put("job_misses", 1234).put("bounds_broken", 567).put("max_cycle_ns", 12_345_678);
+            .put("job_misses", 1234).put("bounds_broken", 567).put("constants_broken", 89)
+            .put("max_cycle_ns", 12_345_678);
         ((ObjectNode) view.path("gpus").path(0)).putObject("enforcement_ns").put("count", 9).put("p50", 300_000)
             .put("p99", 1_234_567).put("max", 7_654_321);
         final String header = new TopScreen(80).header(view).stream().map(AttributedString::toString)
             .collect(Collectors.joining("\n"));
         for (final String whole : List.of("pid 2741234", "up 12m57s", "running 1 waiting  preempted ",
-            "begins 123456789", "misses 1234", "above bound 567", "held contexts 3", "cycle max 12.35 ms",
+            "begins 123456789", "misses 1234", "above bound 567", "above constant 89", "held contexts 3",
+            "cycle max 12.35 ms",
             "enforce p50/p99/max 0.300/1.23/7.65 ms")) {
             assertTrue(header.contains(whole), whole + " in\n" + header);
         }
