@@ -12,7 +12,7 @@ import dev.gpuseg.daemon.cgroup.LiveRules;
 import dev.gpuseg.daemon.conductor.UserLimits;
 import dev.gpuseg.daemon.process.SiteRules;
 import dev.gpuseg.mechanisms.Protection;
-import dev.gpuseg.mechanisms.nvidia.NvidiaSurvey;
+import dev.gpuseg.mechanisms.nvidia.NvidiaMachine;
 import dev.gpuseg.mechanisms.observer.ObserverMode;
 import java.nio.file.Path;
 import java.util.Set;
@@ -76,7 +76,7 @@ public final class SiteOptions {
         }
         if (platform != null || taskSet != null) {
             final String differs = ProfileMachine.difference(AdmissionSettings.measured(platform, taskSet),
-                NvidiaSurvey.models(), NvidiaSurvey.driverVersion());
+                NvidiaMachine.modelNames(), NvidiaMachine.driverVersion());
             if (!differs.isEmpty() && mode == AdmissionMode.ENFORCE) {
                 problems.add(platform == null ? "--taskset" : "--platform", differs);
             } else if (!differs.isEmpty()) {

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** What NVIDIA's driver and the board say of this machine, in files that every user may read. Asks no driver. */
@@ -38,13 +39,26 @@ public final class NvidiaMachine {
 
     /** Such as 580.159.04; empty without a driver. */
     public static String driverVersion() {
-        final Matcher version = VERSION.matcher(driverLine());
+        return version(driverLine());
+    }
+
+    static String version(final String line) {
+        final Matcher version = VERSION.matcher(line);
         return version.find() ? version.group() : "";
     }
 
     /** The models that the driver lists, in the order of their addresses. */
     public static List<String> models() {
         return models(GpuIndex.directory());
+    }
+
+    /** The models of all GPUs, each once, as profiles name them; empty if the driver lists none. */
+    public static String modelNames() {
+        return modelNames(GpuIndex.directory());
+    }
+
+    static String modelNames(final Path directory) {
+        return models(directory).stream().distinct().sorted().collect(Collectors.joining(", "));
     }
 
     static List<String> models(final Path directory) {

@@ -147,8 +147,7 @@ public final class NvidiaCalibration extends DaemonCosts {
     public void describe(final ObjectNode into) {
         into.put("mechanism", "nvidia").put("simulated", !NvidiaSurvey.isRealDriver())
             .put("driver", NvidiaSurvey.verdict().reason())
-            .put("driver_version", NvidiaMachine.driverVersion()).put("gpu", NvidiaMachine.models().stream().distinct()
-            .sorted().collect(Collectors.joining(", ")));
+            .put("driver_version", NvidiaMachine.driverVersion()).put("gpu", NvidiaMachine.modelNames());
     }
 
     @Override
