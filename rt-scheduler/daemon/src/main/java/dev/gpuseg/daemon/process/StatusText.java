@@ -74,6 +74,9 @@ public final class StatusText {
         } else if (admission.path("proven").asBoolean()) {
             line(out, "proof    %s\n", admission.path("claim").asText().isEmpty() ? "nothing is open"
                 : admission.path("claim").asText());
+            if (!admission.path("claim").asText().isEmpty()) {
+                line(out, "bounds   %s\n", admission.path("constants").asText());
+            }
         } else if (!admission.isMissingNode()) {
             line(out, "proof    none%s\n", admission.path("problem").asText().isEmpty() ? ""
                 : ": " + admission.path("problem").asText());
