@@ -16,6 +16,7 @@ import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.LeastBudgets;
+import dev.gpuseg.analysis.rta.Model;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.analysis.rta.TurnSlices;
@@ -783,8 +784,10 @@ public final class ProvenAdmission implements AdmissionControl {
             final TaskOpen request = effective(open);
             if (open.source() == Admitted.Source.DECLARED && open.isRealTime() && request.budgetNs() > 0
                 && request.overrun() != OverrunAction.NOTIFY) {
-                final String refusal = new LeastBudgets(prospect.set(), prospect.result(),
-                    prospect.analysis().description().model(), request.optimistic(), boosts)
+                // a window that began by turns has waited for them within its budget
+                final Model model = isCrossing(open) ? Model.TURNS : prospect.analysis().description().model();
+                final String refusal = new LeastBudgets(prospect.set(), prospect.result(), model, request.optimistic(),
+                    boosts)
                     .of(request.name()).refusal(request.name(), request.budgetNs());
                 if (!refusal.isEmpty()) {
                     return new Prospect(prospect.analysis(), prospect.set(), prospect.result(), refusal);
@@ -807,11 +810,15 @@ public final class ProvenAdmission implements AdmissionControl {
         return partitioned.with(name -> partitions.getOrDefault(name, 0));
     }
 
+    private boolean isCrossing(final Admitted open) {
+        return crossing != null && crossing.isOf(open) && clockNs.getAsLong() - crossing.untilNs() < 0;
+    }
+
     /** A hint may have changed the priorities since. The process is the one that registered, once it is known. */
     private Task asOpened(final Task declared, final Admitted open) {
         final Task found = open.pid() > 0 ? declared.inProcess("pid " + open.pid()) : declared;
-        final Task task = crossing == null || !crossing.isOf(open) || clockNs.getAsLong() - crossing.untilNs() >= 0
-            ? found : found.withTimes(found.deadlineNs(), found.jitterNs(), found.blockingNs() + crossing.waitNs());
+        final Task task = isCrossing(open) ? found.withTimes(found.deadlineNs(), found.jitterNs(),
+            found.blockingNs() + crossing.waitNs()) : found;
         if (open.priority() == open.request().priority() && open.gpuPriority() == open.request().gpuPriority()) {
             return task;
         }

@@ -91,6 +91,9 @@ public final class StatusText {
         } else if (admission.path("proven").asBoolean()) {
             line(out, "proof    %s\n", admission.path("claim").asText().isEmpty() ? "nothing is open"
                 : admission.path("claim").asText());
+            if (!admission.path("claim").asText().isEmpty()) {
+                line(out, "bounds   %s\n", admission.path("constants").asText());
+            }
             final int measured = admission.path("contexts_measured").asInt();
             if (measured > 0 && contexts > measured) {
                 line(out, "         conditional: %d processes have a context of one GPU, the constants were measured "

@@ -234,6 +234,20 @@ class TurnAdmissionTest {
         assertEquals("calls", begins(admission));
     }
 
+    /** Its window has waited for turns, and now for calls: both use up the budget. */
+    @Test
+    void shouldRefuseAChangeThatUsesUpTheBudgetOfAJobInProgress() throws IOException {
+        final ProvenAdmission admission = admission("1ms", TURNS, CAMERA.formatted("50ms"));
+        assertNull(refuse(admission, open(1, "camera", 70, 50, 9)));
+        assertEquals("turns", begins(admission));
+        final String refused = refuse(admission, open(2, "plan", 60, 100, 5));
+        assertTrue(refused != null && refused.contains("the budget of \"camera\" is 9ms")
+            && refused.contains("raise the budget to 10.2ms"), "" + refused);
+        admission.closed(1, "camera");
+        assertNull(refuse(admission, open(2, "plan", 60, 100, 5)));
+        assertNull(refuse(admission, open(1, "camera", 70, 50, 9)), "by calls from its start");
+    }
+
     @Test
     void shouldRefuseAPolicyToWhichNoChangeIsProven() throws IOException {
         final ProvenAdmission admission = admission("1ms", TURNS, CAMERA.formatted("50ms"));

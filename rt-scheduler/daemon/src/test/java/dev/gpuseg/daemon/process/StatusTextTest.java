@@ -66,6 +66,16 @@ class StatusTextTest {
     }
 
     @Test
+    void shouldSayByWhichBoundsAndConstantsASetIsProven() {
+        final ObjectNode status = status(0);
+        status.putObject("admission").put("proven", true).put("claim", "sound").put("constants", "turns-suspend (x)");
+        assertTrue(StatusText.of(status).contains("proof    sound\nbounds   turns-suspend (x)\n"),
+            StatusText.of(status));
+        status.withObject("/admission").put("claim", "");
+        assertTrue(!StatusText.of(status).contains("bounds "), "nothing is open");
+    }
+
+    @Test
     void shouldShowSkippedJobsBelowTheTaskThatHasSome() {
         final ObjectNode status = status(0);
         status.withArray("tasks").addObject().put("name", "camera").put("skipped", 7);
