@@ -411,6 +411,7 @@ static void run(const struct plant *p)
 		read_file("evidence", evidence);
 		CHECK_CONTAINS(evidence, row);
 		CHECK(!strstr(evidence, "secret"), "a UUID in the evidence");
+		CHECK(!strstr(evidence, directory), "a path in the evidence: %s", evidence);
 		hash = strstr(evidence, "\"program_sha256\": \"");
 		CHECK(hash && strspn(hash + strlen("\"program_sha256\": \""), "0123456789abcdef") == 64, "no hash");
 	} else {

@@ -26,6 +26,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 
 /** The documents against what they describe: programs, pictures, classes. Links and words: packaging/tests/links. */
@@ -75,6 +76,53 @@ class DocumentationTest {
         assertTrue(python.waitFor(30, TimeUnit.SECONDS), "before_after.py did not end");
         assertEquals(0, python.exitValue());
         assertEquals(drawn, Files.readString(directory.resolve("before-after.svg")), "run before_after.py again");
+    }
+
+    @Test
+    void shouldShowTheMachinesThatSelfTestsWereRunOn() throws Exception {
+        final Ran table = table("-");
+        assertEquals(0, table.status(), table.text());
+        assertTrue(table.text().contains("H100"), table.text());
+        final List<String> shown = text("README.md").lines().filter(line -> line.contains("(traces/machines)"))
+            .toList();
+        assertEquals(table.text().lines().toList(), shown, "run traces/machines/table.py");
+    }
+
+    @Test
+    void shouldRefuseEvidenceThatNamesAPersonOrAMachine(@TempDir final Path directory) throws Exception {
+        final Path evidence = directory.resolve("evidence.json");
+        final String right = text("traces/machines/h100-580.159.04-open.json");
+        Files.writeString(evidence, right);
+        assertEquals(new Ran(0, ""), table(evidence.toString()));
+        for (final List<String> wrong : List.of(
+            List.of("as /proc/driver/nvidia/gpus says", "GPU-0b1c2d3e", "a UUID"),
+            List.of("both count beside each other", "6f9619ff-8b86-d011-b42d-00c04fc964ff", "a UUID"),
+            List.of("as /proc/driver/nvidia/gpus says", "0000:06:00.0", "an address on the PCI bus"),
+            List.of("not loaded here", "52:54:00:12:34:56", "a hardware address"),
+            List.of("\"board\": \"\"", "\"board\": \"1322621012345\"", "a serial number"),
+            List.of("not loaded here", "/home/alice/gpuseg-watchdog is missing", "a user's directory"),
+            List.of("not loaded here", "alice@robot", "a user at a host"),
+            List.of("\"board\": \"\"", "\"board\": \"\", \"host\": \"robot\"", "machine: host"),
+            List.of("\"took_s\": 5.4", "\"took_s\": 5.4, \"user\": \"alice\"", "the file: user"),
+            List.of("\"simulated\": false", "\"simulated\": true", "it is simulated"))) {
+            assertTrue(right.contains(wrong.get(0)), wrong.get(0));
+            Files.writeString(evidence, right.replace(wrong.get(0), wrong.get(1)));
+            final Ran table = table(evidence.toString());
+            assertEquals(1, table.status(), wrong.toString());
+            assertTrue(table.text().contains(wrong.get(2)) && table.text().lines().count() == 1, table.text());
+        }
+    }
+
+    private record Ran(int status, String text) {
+    }
+
+    private static Ran table(final String argument) throws IOException, InterruptedException {
+        assumeTrue(new ProcessBuilder("sh", "-c", "command -v python3").start().waitFor() == 0,
+            "python3 is missing");
+        final Process python = new ProcessBuilder("python3", ROOT.resolve("traces/machines/table.py").toString(),
+            argument).redirectErrorStream(true).start();
+        final String said = new String(python.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        return new Ran(python.waitFor(), said);
     }
 
     @Test
