@@ -39,7 +39,10 @@ static const char style[] =
 	"table{border-collapse:collapse;width:100%;margin-top:8px;font-size:14px;font-variant-numeric:tabular-nums}"
 	"th,td{text-align:right;white-space:nowrap;padding:5px 6px;border-bottom:1px solid var(--line)}\n"
 	"th{font-weight:500;color:var(--muted)}th:first-child,td:first-child{text-align:left}"
-	"i{display:inline-block;width:11px;height:11px;border-radius:3px;background:var(--c);margin-right:8px}\n";
+	"i{display:inline-block;width:11px;height:11px;border-radius:3px;background:var(--c);margin-right:8px}\n"
+	".wide{overflow-x:auto}\n"
+	"@media(max-width:640px){main{padding:18px 16px}.cards{gap:10px}.card{flex-basis:150px;padding:9px 12px 11px}"
+	".card b{font-size:26px}svg{min-width:720px}}\n";
 
 struct axis {
 	double from, to; /* log10 of ns */
@@ -194,8 +197,8 @@ static void head(const struct report *r, FILE *out)
 
 		fprintf(out,
 			"<div class=\"card\" style=\"--c:var(--%s)\"><span class=\"name\">%s</span><b>%s</b>"
-			"<span>99 %% end within this time<br>half %s · 99.9 %% %s<br>longest %s · skipped %.3g %%"
-			"</span></div>\n",
+			"<span>99 %% end within this time<br>half %s · 99.9\u00a0%% %s<br>longest %s<br>"
+			"skipped %.3g\u00a0%%</span></div>\n",
 			m->key, m->title, span(at(m, 990000)), span(at(m, 500000)), tail(m, 999000),
 			span(m->response.histogram.max_ns), part_skipped(m));
 	}
@@ -271,7 +274,7 @@ static void draw_period(const struct report *r, const struct axis *axis, int bot
 	fprintf(out,
 		"<line class=\"mark\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text x=\"%.1f\" y=\"%d\"%s>the "
 		"period, %s</text>\n",
-		x, x, TOP, bottom, x + (x > 900 ? -6 : 6), TOP + 12, x > 900 ? " text-anchor=\"end\"" : "",
+		x, x, TOP, bottom, x + (x > 900 ? -6 : 6), TOP - 3, x > 900 ? " text-anchor=\"end\"" : "",
 		duration_text(r->period_ns, text, sizeof(text)));
 }
 
@@ -314,7 +317,8 @@ static void draw_tail(const struct report *r, const struct axis *axis, FILE *out
 	fprintf(out,
 		"<h2>How many take longer</h2><p class=\"muted\">Read a curve from the left: the share of %s that need "
 		"at "
-		"least this time. Further left is better.</p>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
+		"least this time. Further left is better.</p>\n<div class=\"wide\"><svg viewBox=\"0 0 %d %d\" "
+		"role=\"img\" "
 		"aria-label=\"Share that needs at least a time\">\n",
 		works_text(r), WIDTH, TAIL_BOTTOM + AXIS);
 	draw_axis(axis, TAIL_BOTTOM, "from due to done", out);
@@ -356,7 +360,7 @@ static void draw_tail(const struct report *r, const struct axis *axis, FILE *out
 			ends[i].left ? ends[i].x + LABEL_WIDTH : ends[i].x, ends[i].y,
 			ends[i].left ? " text-anchor=\"end\"" : "", m->key, span(h->max_ns));
 	}
-	fputs("</svg>\n", out);
+	fputs("</svg></div>\n", out);
 }
 
 static void draw_counts(const struct report *r, const struct axis *axis, FILE *out)
@@ -384,7 +388,8 @@ static void draw_counts(const struct report *r, const struct axis *axis, FILE *o
 	top = log10((double)most) + 0.3;
 	fprintf(out,
 		"<h2>Histogram</h2><p class=\"muted\">How many in each of %d steps of time; both scales are "
-		"logarithmic.</p>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Histogram of the times\">\n",
+		"logarithmic.</p>\n<div class=\"wide\"><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Histogram "
+		"of the times\">\n",
 		BINS, WIDTH, COUNT_BOTTOM + AXIS);
 	draw_axis(axis, COUNT_BOTTOM, "from due to done", out);
 	for (int e = 0; e <= (int)top; e++) {
@@ -407,14 +412,15 @@ static void draw_counts(const struct report *r, const struct axis *axis, FILE *o
 		}
 		fprintf(out, "V%dZ\"/>\n", COUNT_BOTTOM);
 	}
-	fputs("</svg>\n", out);
+	fputs("</svg></div>\n", out);
 }
 
 /* ---- tables ---- */
 
 static void tables(const struct report *r, FILE *out)
 {
-	fputs("<h2>Figures</h2><table><tr><th></th><th>samples</th><th>skipped</th><th>least</th><th>mean</th><th>50 "
+	fputs("<h2>Figures</h2><div "
+	      "class=\"wide\"><table><tr><th></th><th>samples</th><th>skipped</th><th>least</th><th>mean</th><th>50 "
 	      "%</th>"
 	      "<th>90 %</th><th>99 %</th><th>99.9 %</th><th>99.99 %</th><th>longest</th><th>late, 99 %</th></tr>\n",
 	      out);
@@ -430,9 +436,9 @@ static void tables(const struct report *r, FILE *out)
 			span(at(m, 900000)), span(at(m, 990000)), tail(m, 999000), tail(m, 999900),
 			span(m->response.histogram.max_ns), span(histogram_at(&m->late.histogram, 990000)));
 	}
-	fputs("</table>\n", out);
+	fputs("</table></div>\n", out);
 	if (r->load_count && named(r, "driver")) {
-		fputs("<h2>What the load gets</h2><table><tr><th>process</th>", out);
+		fputs("<h2>What the load gets</h2><div class=\"wide\"><table><tr><th>process</th>", out);
 		for (int m = 0; m < r->count; m++)
 			if (strcmp(r->measurements[m].key, "alone") != 0)
 				fprintf(out, "<th>%s</th>", r->measurements[m].title);
@@ -444,7 +450,7 @@ static void tables(const struct report *r, FILE *out)
 					fprintf(out, "<td>%.1f / s</td>", r->measurements[m].load_rates[i]);
 			fputs("</tr>\n", out);
 		}
-		fputs("</table>\n", out);
+		fputs("</table></div>\n", out);
 	}
 }
 

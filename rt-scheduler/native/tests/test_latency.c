@@ -344,6 +344,9 @@ TEST(should_write_a_page_and_lines)
 	CHECK_CONTAINS(p, "A kernel of 100 us every 1 ms · load: launches");
 	CHECK_CONTAINS(p, "beside load, driver alone");
 	CHECK_CONTAINS(p, "prefers-color-scheme:dark");
+	CHECK_CONTAINS(p, "@media(max-width:640px)"); /* a telephone: what is wide scrolls by itself */
+	for (const char *w = p; (w = strstr(w + 1, "<table>"));)
+		CHECK(strncmp(w - 18, "<div class=\"wide\">", 18) == 0, "a table that makes the page wide");
 	CHECK(strcmp(p + strlen(p) - 8, "</html>\n") == 0, "ends with %s", p + strlen(p) - 8);
 	CHECK(!strstr(p, "<script") && !strstr(p, "http") && !strstr(p, "nan") && !strstr(p, "inf\""), "not plain: %s",
 	      p);
