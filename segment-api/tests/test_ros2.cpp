@@ -790,6 +790,42 @@ TEST(should_let_components_of_a_container_share_a_connection)
 	CHECK_EQ(unsetenv("GPUSEG_DIR"), 0);
 }
 
+TEST(should_say_on_diagnostics_what_became_of_the_callbacks_of_a_group)
+{
+	using Array = diagnostic_msgs::msg::DiagnosticArray;
+	using Status = diagnostic_msgs::msg::DiagnosticStatus;
+	Rig rig(detector());
+	rig.await(true);
+	const robot::Diagnostics diagnostics(rig.node, rig.group);
+	const auto publisher = rclcpp::last_publisher<Array>();
+	const auto said = [&](unsigned char level, const char *message, const char *jobs, const char *without) {
+		diagnostics.timer()->expire(gpuseg::now());
+		const Array &array = publisher->published.back();
+
+		CHECK_EQ(array.status.size(), 1);
+		CHECK(array.header.stamp.nanoseconds() > 0);
+		CHECK_EQ(array.status[0].level, level);
+		CHECK(array.status[0].name == "/n: gpuseg", "%s", array.status[0].name.c_str());
+		CHECK(array.status[0].message == message, "%s", array.status[0].message.c_str());
+		CHECK_EQ(array.status[0].values.size(), 10);
+		CHECK(array.status[0].values[0].key == "jobs");
+		CHECK(array.status[0].values[0].value == jobs, "%s", array.status[0].values[0].value.c_str());
+		CHECK(array.status[0].values[1].key == "without_grant");
+		CHECK(array.status[0].values[1].value == without, "%s", array.status[0].values[1].value.c_str());
+	};
+
+	CHECK(publisher->topic == "/diagnostics");
+	CHECK_EQ(diagnostics.timer()->period.count(), 1000000000);
+	CHECK(!diagnostics.timer()->group); /* the node's, so no job */
+	rig.deliver();
+	said(Status::OK, "0 callbacks skipped, 0 without a grant, 0 expiries lost", "1", "0");
+	rig.lose_daemon();
+	rig.deliver();
+	said(Status::WARN, "0 callbacks skipped, 1 without a grant, 0 expiries lost", "2", "1");
+	said(Status::OK, "0 callbacks skipped, 0 without a grant, 0 expiries lost", "2", "1"); /* over */
+	CHECK_EQ(publisher->published.size(), 3);
+}
+
 static gpuseg_ros2::GroupOptions marked()
 {
 	gpuseg_ros2::GroupOptions choices;
@@ -1068,6 +1104,7 @@ static const check_case cases[] = {
 	CASE(should_skip_marked_segments_and_give_up_their_job_once),
 	CASE(should_run_marked_segments_without_a_grant_while_the_daemon_is_lost),
 	CASE(should_not_touch_the_task_for_a_segment_that_is_in_no_callback_of_this_thread),
+	CASE(should_say_on_diagnostics_what_became_of_the_callbacks_of_a_group),
 	CASE(should_take_options_from_read_only_parameters_of_the_node),
 	CASE(should_refuse_parameters_in_one_line_with_name_value_and_remedy),
 	CASE(should_read_and_write_durations_as_every_other_part_does)};

@@ -5,7 +5,7 @@
  *
  *   find_package(gpuseg REQUIRED)
  *   add_library(detector SHARED detector.cpp)
- *   ament_target_dependencies(detector rclcpp rclcpp_components sensor_msgs)
+ *   ament_target_dependencies(detector rclcpp rclcpp_components sensor_msgs diagnostic_msgs)
  *   target_link_libraries(detector gpuseg::gpuseg)
  *   rclcpp_components_register_nodes(detector "robot::Detector")
  */
@@ -13,6 +13,8 @@
 
 #include <rclcpp_components/register_node_macro.hpp>
 #include <sensor_msgs/msg/image.hpp>
+
+#include "diagnostics.hpp"
 
 namespace robot
 {
@@ -44,6 +46,7 @@ private:
 
 	gpuseg::Client client_;
 	gpuseg_ros2::CallbackGroup group_{*this, client_, task()};
+	Diagnostics diagnostics_{*this, group_};
 	rclcpp::Subscription<sensor_msgs::msg::Image>::SharedPtr images_ = group_.subscribe<sensor_msgs::msg::Image>(
 		"image", rclcpp::SensorDataQoS(), [this](const sensor_msgs::msg::Image &image) { detect(image); });
 };

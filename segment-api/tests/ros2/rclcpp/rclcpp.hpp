@@ -520,6 +520,39 @@ create_subscription(node_interfaces::NodeParametersInterface::SharedPtr &,
 	return made;
 }
 
+/* Keeps what was published, in the order in which it was. */
+template <typename Message> class Publisher
+{
+public:
+	using SharedPtr = std::shared_ptr<Publisher<Message>>;
+	std::string topic;
+	std::vector<Message> published;
+
+	void publish(const Message &message)
+	{
+		published.push_back(message);
+	}
+};
+
+/* The publisher that was made last, for a test to look into. */
+template <typename Message> typename Publisher<Message>::SharedPtr &last_publisher()
+{
+	static typename Publisher<Message>::SharedPtr last;
+
+	return last;
+}
+
+template <typename Message, typename NodeT>
+typename Publisher<Message>::SharedPtr create_publisher(NodeT &&node, const std::string &topic, const QoS &)
+{
+	auto made = std::make_shared<Publisher<Message>>();
+
+	(void)node.get_node_topics_interface();
+	made->topic = topic;
+	last_publisher<Message>() = made;
+	return made;
+}
+
 template <typename Rep, typename Period, typename Callback>
 TimerBase::SharedPtr create_wall_timer(std::chrono::duration<Rep, Period> period, Callback callback,
 				       CallbackGroup::SharedPtr group, node_interfaces::NodeBaseInterface *base,
@@ -530,7 +563,10 @@ TimerBase::SharedPtr create_wall_timer(std::chrono::duration<Rep, Period> period
 	if (!base || !timers)
 		throw std::invalid_argument("an interface is missing");
 	made->period = period;
-	made->callback = std::move(callback);
+	if constexpr (std::is_invocable_v<Callback &, TimerBase &>)
+		made->callback = std::move(callback);
+	else
+		made->callback = [callback = std::move(callback)](TimerBase &) mutable { callback(); };
 	made->group = std::move(group);
 	return made;
 }
