@@ -13,6 +13,7 @@
 
 #include "directory.h"
 #include "gpuseg.h"
+#include "internal.h"
 #include "refusal.h"
 #include "seen.h"
 #include "settings.h"
@@ -118,14 +119,15 @@ static void check_number(const char *option, const char *text, unsigned long lea
 		fail(STATUS_USAGE, "%s is \"%s\"; write it without leading zeros", option, text);
 }
 
+/* As libgpuseg and the daemon. */
 static void check_name(const char *text)
 {
 	if (!*text || strlen(text) >= GPUSEG_NAME_BYTES)
 		fail(STATUS_USAGE, "--name has %zu bytes; give 1 to %d", strlen(text), GPUSEG_NAME_BYTES - 1);
-	for (const char *c = text; *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == '"' || *c == '\\')
-			fail(STATUS_USAGE, "--name has a quote, a backslash or a control character; leave it out");
-	}
+	if (!plain_name(text))
+		fail(STATUS_USAGE,
+		     "--name is blank or has characters that cannot be printed; give 1 to %d bytes of printable UTF-8",
+		     GPUSEG_NAME_BYTES - 1);
 }
 
 static void check_hold_off(const char *variable, const char *text)
@@ -238,6 +240,7 @@ static int daemon_socket(char reason[REFUSAL_BYTES])
 /* A rule of the policy, as `gpuseg set NAME --cap CAP` makes it. It also holds for tasks that open later. */
 static void set_cap(int fd, const char *name, const char *cap)
 {
+	char quoted[2 * GPUSEG_NAME_BYTES], *to = quoted;
 	union {
 		struct gpuseg_msg_admin head;
 		char bytes[sizeof(struct gpuseg_msg_admin) + 512];
@@ -247,11 +250,18 @@ static void set_cap(int fd, const char *name, const char *cap)
 		char bytes[REPLY_BYTES];
 	} reply;
 	char *text = request.bytes + sizeof(request.head);
-	const int length = snprintf(
-		text, sizeof(request.bytes) - sizeof(request.head),
-		"{\"command\":\"policy\",\"settings\":{\"tasks\":[{\"task\":\"%s\",\"cap\":\"%s\"}]}}", name, cap);
+	int length;
 	ssize_t n;
 
+	for (const char *c = name; *c; c++) { /* printable, so these two are all that JSON needs */
+		if (*c == '"' || *c == '\\')
+			*to++ = '\\';
+		*to++ = *c;
+	}
+	*to = '\0';
+	length = snprintf(text, sizeof(request.bytes) - sizeof(request.head),
+			  "{\"command\":\"policy\",\"settings\":{\"tasks\":[{\"task\":\"%s\",\"cap\":\"%s\"}]}}",
+			  quoted, cap);
 	if (length < 0 || (size_t)length >= sizeof(request.bytes) - sizeof(request.head))
 		fail(STATUS_USAGE, "--name and --cap are too long together");
 	request.head.msg = (struct gpuseg_msg){.magic = GPUSEG_MSG_MAGIC,

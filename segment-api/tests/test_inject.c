@@ -161,7 +161,14 @@ TEST(should_refuse_wrong_options_in_one_line)
 		     {"--period", "10ms", "--period needs --priority"},
 		     {"--cap", "25ms/100ms", "--cap needs --name"},
 		     {"--cap", "25/100", "such as 25ms/100ms"},
-		     {"--name", "", "1 to 63"}};
+		     {"--name", "", "1 to 63"},
+		     {"--name", "  ", "--name is blank"},
+		     {"--name", "a\xff", "printable UTF-8"},
+		     {"--name", "a\tb", "printable UTF-8"},
+		     {"--name",
+		      "a\xe2\x80\xae"
+		      "b",
+		      "printable UTF-8"}};
 	struct run r;
 
 	prepare(NULL);

@@ -252,7 +252,7 @@ final class AnalyzeCommand implements Callable<Integer> {
                 "default of --from, not measured")), null, null);
         }
         final List<Provenance.Input> files = new ArrayList<>();
-        files.add(input("task set", file, ""));
+        files.add(input("task set", file, changes()));
         if (origin.profile() != null) {
             files.add(input("profile", origin.profile(), origin.measurement(Instant.now())));
         }
@@ -304,6 +304,21 @@ final class AnalyzeCommand implements Callable<Integer> {
 
     private boolean converts() {
         return format.equals(TASKSET);
+    }
+
+    /** What makes the analysed set another one than the daemon reads from the file; empty: nothing. */
+    private String changes() {
+        final List<String> changes = new ArrayList<>();
+        if (from != null) {
+            changes.add("read as " + from);
+        }
+        if (partitioning != null) {
+            changes.add("cores by " + partitioning);
+        }
+        if (assignment != null) {
+            changes.add("priorities by " + assignment);
+        }
+        return String.join(", ", changes);
     }
 
     private TaskSet prepare(final TaskSet given) {

@@ -135,6 +135,48 @@ class AnalyzeCommandTest {
     }
 
     @Test
+    void shouldNotAdviseToSearchPrioritiesWhereThatIsInVain() throws IOException {
+        final String refused = file("no.yaml", SET.formatted("48ms"));
+        assertEquals(3, run(refused, "--assign", "opa"));
+        assertTrue(lastLine().startsWith("next: make one of the changes that would help and analyse again;"));
+        assertEquals(3, run(refused, "--assign", "rm"));
+        assertTrue(lastLine().startsWith("next: make one of the changes that would help, or let --assign opa"));
+        assertEquals(3, run(file("edf.yaml", """
+            platform: {cpus: 1, gpus: 0}
+            tasks:
+              - {name: a, cpu: 1, period: 10ms, priority: 2, segments: [{cpu: 6ms}]}
+              - {name: b, cpu: 1, period: 20ms, priority: 1, segments: [{cpu: 9ms}]}
+            """), "--analysis", "edf-edf-suspend"), err.toString());
+        assertTrue(lastLine().startsWith("next: make one of the changes that would help and analyse again;"));
+    }
+
+    /** The daemon reads neither another format nor priorities that only this command has assigned. */
+    @Test
+    void shouldHandTheDaemonTheSetThatWasAnalysed() throws IOException {
+        final String foreign = file("one.json", """
+            {"tasks": {"one": {"policy": "SCHED_FIFO", "priority": 50, "cpus": [0], "run": 2000,
+              "timer": {"ref": "t", "period": 10000}}}}
+            """);
+        final String write = "write what was analysed to a file SET (the same options, `--format taskset --out SET`), ";
+        final String start = "start `gpuseg run --admission enforce --taskset SET`, let";
+        assertEquals(0, run(foreign, "--from", "rt-app", "--cpus", "1"), err.toString());
+        assertTrue(out.toString().contains("read as rt-app"), out.toString());
+        String next = lastLine();
+        assertTrue(next.contains(write + start) && next.contains("--taskset SET`"), next);
+        final String set = file("set.yaml", SET.formatted("100ms"));
+        assertEquals(0, run(set, "--assign", "rm", "--partition", "wfd"), err.toString());
+        assertTrue(out.toString().contains("cores by wfd, priorities by rm"), out.toString());
+        next = lastLine();
+        assertTrue(next.contains(write + start), next);
+        final Path taken = directory.resolve("taken.json");
+        assertEquals(0, run(foreign, "--from", "rt-app", "--cpus", "1", "--format", "taskset", "--out",
+            taken.toString()), err.toString());
+        assertEquals(0, run(taken.toString()), err.toString());
+        next = lastLine();
+        assertTrue(!next.contains(write) && next.contains("--taskset " + taken), next);
+    }
+
+    @Test
     void shouldWriteJsonInFileOrder() throws IOException {
         final Path result = directory.resolve("result.json");
         assertEquals(0, run(file("set.yaml", SET.formatted("100ms")), "--analysis", "gcaps-suspend,gcaps-busy",

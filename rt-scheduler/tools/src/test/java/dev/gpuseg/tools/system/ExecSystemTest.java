@@ -104,4 +104,19 @@ class ExecSystemTest {
             assertEquals(0, child.awaitExit(30), child.said());
         }
     }
+
+    /** A name is the same for every part, also with characters that the request for its cap has to write otherwise. */
+    @Test
+    void shouldCapATaskWhoseNameHasQuotes() throws Exception {
+        rig.gpu();
+        rig.daemon();
+        final String dir = rig.directory().root().toString();
+        final Child child = program("quotes", "--name", "left \"a\\b\"", "--cap", "25ms/100ms");
+        assertEquals("left \"a\\b\"", task(child).path("name").asText());
+        final String policy = StringOutput.of("policy", "--dir", dir).out();
+        assertTrue(policy.contains("process " + child.pid() + " \"exec:inject_app\" weight 100, cap 25ms/100ms"),
+            policy);
+        SystemRig.signal(child, "TERM");
+        assertEquals(0, child.awaitExit(30), child.said());
+    }
 }
