@@ -526,7 +526,8 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_SHARE = 37,
 	/*
 	 * A job took longer than the bound with which its task is admitted, or a call or wait longer than a constant of
-	 * that bound. arg0 = what it took ns, arg1 = bound or constant ns, arg2 = 0 job, 1 driver call, 2 wait of a begin.
+	 * that bound. arg0 = what it took ns, arg1 = bound or constant ns, arg2 = 0 job, 1 driver call, 2 wait of a
+	 * begin.
 	 */
 	GPUSEG_EVENT_BOUND = 38,
 	GPUSEG_EVENT_JOB_CANCEL = 39 /* the job was skipped; arg0 = client's time (since ABI 1.12) */

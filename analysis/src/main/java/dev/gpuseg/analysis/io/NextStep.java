@@ -34,8 +34,7 @@ final class NextStep {
                 : "") + (verdict.kind() == Verdict.Kind.CONDITIONAL ? "see to the conditions of the verdict, " : "")
                 + (changed ? "write what was analysed to a file SET (the same options, `--format taskset --out SET`), "
                 : "") + "start `gpuseg run --admission enforce --taskset " + file + "`, let the tasks run, record them "
-                + "with "
-                + "`gpuseg trace record`, and see with " + check + " whether they keep what they declare";
+                + "with `gpuseg trace record`, and see with " + check + " whether they keep what they declare";
         };
     }
 
