@@ -15,8 +15,8 @@
 #include "gpuseg.h"
 #include "internal.h"
 #include "refusal.h"
-#include "seen.h"
 #include "settings.h"
+#include "wrap/last.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
 #define LIBRARY "libgpuseg-inject.so"
@@ -521,7 +521,7 @@ static struct request read_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	char library[PATH_MAX], reason[REFUSAL_BYTES] = "";
+	char library[PATH_MAX], reason[REFUSAL_BYTES] = "", pid[16];
 	const struct request r = read_options(argc, argv);
 	const char *other = getenv(INJECTION), *calls = getenv(CALLS);
 	bool wrappers;
@@ -538,8 +538,7 @@ int main(int argc, char **argv)
 		print_environment(library, wrappers);
 		return 0;
 	}
-	seen_mark(); /* for an outer exec: this one looks after the program */
-	seen_none();
+	unsetenv(EXEC_FIRST_ENV); /* of an outer exec */
 	fd = daemon_socket(reason);
 	if (fd < 0) {
 		fprintf(stderr, "gpuseg exec: %s; runs unmanaged\n", reason);
@@ -552,7 +551,8 @@ int main(int argc, char **argv)
 			set_cap(fd, r.name, r.cap);
 		set(INJECTION, library);
 		set_preload(library, wrappers);
-		seen_begin();
+		snprintf(pid, sizeof(pid), "%d", (int)getpid());
+		set(EXEC_FIRST_ENV, pid);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -21,13 +21,21 @@
 #include "gpu.h"
 #include "hold_off.h"
 #include "inject.h"
-#include "seen.h"
 #include "segments.h"
 #include "settings.h"
 #include "streams.h"
 #include "thread.h"
 #include "threads.h"
 #include "touch.h"
+#include "wrap/wrap.h"
+
+static void tell_used(void)
+{
+	const struct wrap *wrap = wrappers();
+
+	if (wrap)
+		wrap->used();
+}
 
 /*
  * libgpuseg calls this when the program registers a task of its own: its marks win. Not declared in a header, because
@@ -39,7 +47,7 @@ void gpuseg_inject_by_hand(void)
 {
 	const bool active = is_active();
 
-	seen_mark();
+	tell_used();
 	if (__atomic_exchange_n(&inject.by_hand, 1, __ATOMIC_ACQ_REL) || !active)
 		return;
 	if (inject.settings.verbose)
@@ -156,7 +164,7 @@ int InitializeInjection(void)
 
 	if (__atomic_exchange_n(&called, 1, __ATOMIC_ACQ_REL))
 		return 1;
-	seen_mark();
+	tell_used();
 	gpus_init();
 	thread_does(thread_run);
 	if (!settings_read(&inject.settings) || !init_locks() || !driver_load())

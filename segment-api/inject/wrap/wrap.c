@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../seen.h"
+#include "last.h"
 #include "wrap.h"
 
 #define API __attribute__((visibility("default")))
@@ -138,7 +138,7 @@ static inline const struct follower *enter(struct wrapped_call *call)
 	depth++;
 	if (call->function == cuInit_INDEX) {
 		initialising++;
-		seen_mark();
+		last_used();
 	}
 	if (f)
 		f->entered(call);
@@ -332,9 +332,11 @@ static void follow(const struct follower *f)
 	__atomic_store_n(&follower, f, __ATOMIC_RELEASE);
 }
 
-API const struct wrap gpuseg_wrap = {.count = FUNCTION_COUNT,
-				     .passed_by = is_passed_by,
-				     .in_init = in_init,
-				     .in_call = in_call,
-				     .symbol = real_symbol,
-				     .follow = follow};
+API extern const struct wrap gpuseg_wrap;
+const struct wrap gpuseg_wrap = {.count = FUNCTION_COUNT,
+				 .passed_by = is_passed_by,
+				 .in_init = in_init,
+				 .in_call = in_call,
+				 .symbol = real_symbol,
+				 .follow = follow,
+				 .used = last_used};

@@ -39,8 +39,8 @@ struct wrap {
 	void *(*symbol)(void *handle, const char *name);
 	/* From now on calls are reported; NULL: no more. */
 	void (*follow)(const struct follower *follower);
+	/* CUDA is used, or the program marks segments itself, whatever the wrappers see (last.h). */
+	void (*used)(void);
 };
-
-extern const struct wrap gpuseg_wrap; /* in libgpuseg-wrap.so only */
 
 #endif /* GPUSEG_INJECT_WRAP_H */
