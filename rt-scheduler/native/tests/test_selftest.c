@@ -141,7 +141,7 @@ static const struct plant programs[] = {
 	{NULL, "launch:exit:0:b", AS_EVER, 3, "nothing", "children", "does not"},
 	{NULL, "launch:exit:2000:a", AS_EVER, 1, "nothing", "children", "does not"},
 	{NULL, "launch:exit:1000:b", AS_EVER, 1, "nothing", "children", "does not"},
-	{NULL, "launch:exit:2500:b", AS_EVER, 1, "nothing", "children", "does not"},
+	{NULL, "launch:exit:1500:b", AS_EVER, 1, "nothing", "children", "does not"},
 	{NULL, "launch:stuck:0", AS_EVER, 3, "nothing", "children", "does not"},
 	{NULL, "launch:none:0:b", AS_EVER, 3, "nothing", "children", "does not"},
 	{NULL, NULL, NO_LIBCUDA, 3, "nothing", "children", "does not"},

@@ -169,6 +169,7 @@ public final class DispatcherAgent implements Runnable {
     public void takeTurns(final boolean taken, final String proof) {
         submit(() -> {
             turns.allow(taken);
+            promised.byCalls(!taken);
             journal.settings(proof);
         });
     }

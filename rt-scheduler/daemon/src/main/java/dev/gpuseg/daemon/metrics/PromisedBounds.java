@@ -10,7 +10,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * compares every job as it ends. A bound that is broken says that a hypothesis of the proof does not hold here.
  *
  * <p>The same of the constants that the bounds were computed with: the longest driver call, and the longest update of a
- * GPU, which is what a begin that is enforced by calls waits for at most. Each call and each such wait is compared.
+ * GPU, which is what a begin that is enforced by calls waits for at most. Each call and each such wait is compared
+ * while the bounds are by calls: those by turns hold however long a call takes.
  *
  * <p>While a task is open its bound only grows: when another one is closed, bounds become shorter, but jobs that it has
  * delayed go on, and delay others. The longer bound holds for the rest of the set as well.
@@ -30,6 +31,7 @@ public final class PromisedBounds {
     /** By GPU; set once, before any call. */
     private volatile long[] callNs = {};
     private volatile long[] waitNs = {};
+    private volatile boolean areByCalls = true;
     private final AtomicLong constantsBroken = new AtomicLong();
     private volatile long lastTookNs;
     private volatile long lastConstantNs;
@@ -105,6 +107,15 @@ public final class PromisedBounds {
     }
 
     /**
+     * By what the bounds are from now on. Any thread.
+     *
+     * @param calls by calls, else by turns
+     */
+    public void byCalls(final boolean calls) {
+        areByCalls = calls;
+    }
+
+    /**
      * A driver call ended. One thread, that of {@link #ended}.
      *
      * @param gpu    its GPU
@@ -128,7 +139,7 @@ public final class PromisedBounds {
 
     private long compare(final long[] constants, final int gpu, final long tookNs, final boolean isWait) {
         final long most = gpu < constants.length ? constants[gpu] : 0;
-        if (most == 0 || tookNs <= most) {
+        if (most == 0 || tookNs <= most || !areByCalls) {
             return 0;
         }
         lastTookNs = tookNs;

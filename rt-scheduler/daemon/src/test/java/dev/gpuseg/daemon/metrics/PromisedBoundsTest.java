@@ -35,4 +35,20 @@ class PromisedBoundsTest {
         bounds.promise(TASK, 10);
         assertEquals(10, bounds.ended(TASK, 11), "another task of that id");
     }
+
+    @Test
+    void shouldCompareCallsAndWaitsWhileBoundsAreByCalls() {
+        assertEquals(0, bounds.called(0, 1_000), "no constant is known");
+        bounds.constants(new long[] {10}, new long[] {50});
+        assertEquals(0, bounds.called(0, 10));
+        assertEquals(10, bounds.called(0, 11));
+        assertEquals(50, bounds.waited(0, 51));
+        assertEquals(2, bounds.constantsBroken());
+        bounds.byCalls(false);
+        assertEquals(0, bounds.called(0, 1_000), "turns need no call in time");
+        assertEquals(0, bounds.waited(0, 1_000));
+        bounds.byCalls(true);
+        assertEquals(10, bounds.called(0, 12));
+        assertEquals(3, bounds.constantsBroken());
+    }
 }
