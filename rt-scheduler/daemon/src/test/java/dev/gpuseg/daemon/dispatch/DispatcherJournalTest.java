@@ -59,6 +59,7 @@ class DispatcherJournalTest {
         calls.put("share", j -> j.share(1, 50));
         calls.put("shareSpent", j -> j.shareSpent(task, true));
         calls.put("boundBroken", j -> j.boundBroken(task, 2, 1));
+        calls.put("constantBroken", j -> j.constantBroken(0, null, 2, 1));
         calls.put("forcedEnd", j -> j.forcedEnd(task, 1));
         calls.put("enforced", j -> j.enforced(task, 0, 1, 2));
         calls.put("applied", j -> j.applied(0, 5, true, 1, 2));
@@ -144,6 +145,12 @@ class DispatcherJournalTest {
             ContextKind.PROTECTED.ordinal(), 0, ""), rig.events.last());
         rig.journal.watchdogReleased(0, 2, 44);
         assertEquals(new FakeJournal.Event(EventKind.WATCHDOG, 1, 0, 0, 0, 0, 0, 0, 2, 44, 0, ""), rig.events.last());
+        rig.journal.constantBroken(0, null, 31, 30);
+        assertEquals(new FakeJournal.Event(EventKind.BOUND, 1, 0, 0, 0, 0, 0, 0, 31, 30, 1, ""), rig.events.last(),
+            "a call");
+        rig.journal.constantBroken(0, task, 31, 30);
+        assertEquals(new FakeJournal.Event(EventKind.BOUND, 1, 0, 0, 3, 0, 3, 3, 31, 30, 2, ""), rig.events.last(),
+            "a wait");
         rig.journal.cap(6, 0, 0);
         assertEquals(new FakeJournal.Event(EventKind.POLICY, 1, 0, 0, 0, 0, 0, 0, 6, 0, 0, "group 6 no cap"),
             rig.events.last());
