@@ -221,7 +221,8 @@ static void check_apart(void)
 		done = done && call(ORDER_SWITCH, i, 1, &answer) == 0 && answer.status == 0;
 	done = done && call(ORDER_SWITCH, CHILD_A, 0, &answer) == 0 && answer.status == 0;
 	if (done && resumes(a, b) == STANDS) {
-		row_set(ROW_ENABLE, DOES_NOT, "", "both were disabled; child a was enabled and stands still");
+		if (all_live()) /* else that is the reason */
+			row_set(ROW_ENABLE, DOES_NOT, "", "both were disabled; child a was enabled and stands still");
 	} else if (done) {
 		s = watch_disabled(b, a, now_ns(), HOLD_NS);
 		if (!s.stopped || s.ran_on_ns > LATE_NS)
