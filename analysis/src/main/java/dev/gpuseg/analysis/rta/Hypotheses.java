@@ -171,17 +171,17 @@ public final class Hypotheses {
             + String.format(Locale.ROOT, "%.2f %%", RULE_OF_THREE / samples) + " (95 % confidence)";
     }
 
-    /** A measured wait says what the device did, of as many waits as there were. */
+    /** A measured wait says what the device did, of as many waits as there were. No call tells the daemon of one. */
     private static Finding turnsOfWait(final TaskSet set) {
         final TurnLimits turns = set == null ? null : set.platform().limits().turns();
         if (turns == null || !turns.isMeasured()) {
             return new Finding(Hypothesis.U2, Status.NOT_CHECKED, Evidence.of(Hypothesis.U2));
         }
-        return new Finding(Hypothesis.U2, Status.WATCHED, "a wait for best effort is at most "
+        return new Finding(Hypothesis.U2, Status.NOT_CHECKED, "a wait for best effort is at most "
             + Durations.format(turns.waitNs()) + ", measured with " + turns.contexts()
             + (turns.contexts() == 1 ? " best-effort context" : " best-effort contexts")
             + (turns.samples() > 0 ? " in " + turns.samples() + " waits, " + atMost(turns.samples()) : "")
-            + "; `gpuseg status` counts calls and waits above their constants");
+            + "; a longer one is seen only where a job breaks its bound (counter bounds_broken)");
     }
 
     private static Finding newcomers(final TaskSet set) {

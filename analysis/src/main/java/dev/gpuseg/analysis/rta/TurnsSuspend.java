@@ -116,10 +116,11 @@ final class TurnsSuspend extends FixedPointAnalysis<TurnsSuspend.Work> {
         long waitNs(final int p) {
             final long turn = Math.addExact(turns.sliceNs(), s.theta[p]);
             final long delay = s.limits.newcomerNs();
-            final long born = delay == 0 ? 0 : Math.addExact(s.timeslice[p], s.theta[p]);
-            final long best = Math.addExact(Math.multiplyExact(turns.contexts(), turn),
-                Math.multiplyExact(more, Math.max(turn, born)));
-            final long regular = Math.addExact(Math.multiplyExact(waits[p], Math.addExact(s.theta[p], best)),
+            // a measured wait contains the switch, all turns, and those of new contexts
+            final long born = delay == 0 || turns.isMeasured() ? 0 : Math.addExact(s.timeslice[p], s.theta[p]);
+            final long wait = turns.isMeasured() ? turns.waitNs() : Math.addExact(s.theta[p], Math.addExact(
+                Math.multiplyExact(turns.contexts(), turn), Math.multiplyExact(more, Math.max(turn, born))));
+            final long regular = Math.addExact(Math.multiplyExact(waits[p], wait),
                 Math.multiplyExact((long) s.eta[p], calls(p)));
             return delay == 0 ? regular : Math.addExact(regular, Math.multiplyExact(
                 IntegerMath.ceilDiv(s.deadline[p] + delay, s.limits.newcomerPeriodNs()),

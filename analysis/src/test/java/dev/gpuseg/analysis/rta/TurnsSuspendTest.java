@@ -105,7 +105,7 @@ class TurnsSuspendTest {
             + "3ms}}]}";
         assertEquals(8_000 + 900 + 3_200 + 4 * 200, bound(set(measured + ", newcomers: none", CAMERA, plan), 0));
         final Soundness sound = Soundness.of(Analyses.describe("turns-suspend"), set);
-        assertEquals(List.of("U6"), sound.findings().stream().filter(Hypotheses.Finding::isOpen)
+        assertEquals(List.of("U2", "U6"), sound.findings().stream().filter(Hypotheses.Finding::isOpen)
             .map(f -> f.hypothesis().id()).toList());
         assertTrue(sound.findings().stream().anyMatch(f -> f.detail().contains("a wait for best effort is at most "
             + "900us, measured with 2 best-effort contexts in 600 waits, so one is longer with a probability of at "

@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.admission;
 
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Platform;
+import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.Soundness;
@@ -117,8 +118,10 @@ record TurnProof(Analysis analysis, String obstacle) {
                 .append(Durations.format(platform.gpus().get(gpu).thetaNs()));
         }
         if (analysis.name().equals(ANALYSIS)) {
-            text.append(", turns of ").append(Durations.format(platform.limits().turns().sliceNs())).append(" with ")
-                .append(platform.limits().turns().contexts()).append(" met");
+            final TurnLimits turns = platform.limits().turns();
+            text.append(", turns of ").append(Durations.format(turns.sliceNs())).append(" with ")
+                .append(turns.contexts()).append(" met").append(turns.isMeasured() ? ", waits of at most "
+                + Durations.format(turns.waitNs()) + " measured" : "");
         }
         if (platform.limits().newcomerNs() > 0) {
             text.append(", newcomers of ").append(Durations.format(platform.limits().newcomerNs())).append(" every ")

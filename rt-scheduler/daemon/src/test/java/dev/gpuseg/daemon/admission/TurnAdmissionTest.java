@@ -208,6 +208,25 @@ class TurnAdmissionTest {
         assertEquals(3, told.size(), told::toString);
     }
 
+    /** What theorem 16 counts for waits is what a job in progress pays, also where it was measured. */
+    @Test
+    void shouldCountTheMeasuredWaitOfTheJobInProgress() throws IOException {
+        final ProvenAdmission admission = admission("1ms", ", turns: {slice: 100us, contexts: 1, wait: 7ms, samples: "
+            + "1000}", CAMERA.formatted("50ms"));
+        assertNull(refuse(admission, open(1, "camera", 70, 50, 0)));
+        assertEquals("turns", begins(admission));
+        assertEquals("admission by turns: turns-suspend (epsilon 1ms, theta 200us, turns of 100us with 1 met, waits of "
+            + "at most 7ms measured)", told.get(0));
+        assertNull(refuse(admission, open(2, "plan", 60, 100, 5)));
+        assertEquals("calls", begins(admission));
+        final long crossing = boundOf(admission, "camera");
+        admission.closed(2, "plan");
+        nowNs += 200 * MS;
+        assertNull(refuse(admission, open(2, "plan", 60, 100, 5)));
+        // one wait, and two calls for best effort
+        assertEquals(boundOf(admission, "camera") + 7 * MS + 2 * 200_000, crossing);
+    }
+
     private static long boundOf(final ProvenAdmission admission, final String name) {
         for (final var task : admission.status(true, 0).path("result").findValues("tasks").get(0)) {
             if (task.path("name").asText().equals(name)) {
