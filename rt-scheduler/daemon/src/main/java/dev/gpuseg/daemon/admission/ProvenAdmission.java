@@ -315,11 +315,8 @@ public final class ProvenAdmission implements AdmissionControl {
                 + "\" are by turns, and their change to policy " + policy.name() + " has no sound analysis; close it "
                 + "first"), turns, false, null);
         }
-        final Crossing before = crossing;
-        crossing = crossing(open);
-        final Verdict crossed = new Verdict(judge(plain, admitted), turns, false, crossing);
-        crossing = before;
-        return crossed;
+        final Crossing crossed = crossing(open);
+        return new Verdict(judge(plain, admitted, crossed), turns, false, crossed);
     }
 
     /** What its job in progress pays; counted for as long as a job can meet one that it delayed. */
@@ -337,7 +334,7 @@ public final class ProvenAdmission implements AdmissionControl {
 
     private Prospect judgeTurns(final TurnProof proof, final SoundAnalysis plain, final List<Admitted> admitted) {
         final String conflict = proof.conflict(admitted);
-        return conflict.isEmpty() ? proof.checked(judgeBy(proof.analysis(), false, admitted), admitted)
+        return conflict.isEmpty() ? proof.checked(judgeBy(proof.analysis(), false, admitted, crossing), admitted)
             : Prospect.unproven(proof.analysis(), conflict);
     }
 
@@ -724,17 +721,22 @@ public final class ProvenAdmission implements AdmissionControl {
         return !sound.exists() || sound.analysis().needsPriorities();
     }
 
-    /** Declared tasks in the order of the file, then the others in the order of their admission. */
     private Prospect judge(final SoundAnalysis plain, final List<Admitted> admitted) {
+        return judge(plain, admitted, crossing);
+    }
+
+    /** Declared tasks in the order of the file, then the others in the order of their admission. */
+    private Prospect judge(final SoundAnalysis plain, final List<Admitted> admitted, final Crossing crossed) {
         if (!plain.exists()) {
             return Prospect.unproven(null, plain.reason());
         }
         final boolean boosts = admitted.stream().anyMatch(Boosts::counts);
         final SoundAnalysis by = boosts ? plain.boosted() : plain;
-        return by.exists() ? judgeBy(by.analysis(), boosts, admitted) : Prospect.unproven(null, by.reason());
+        return by.exists() ? judgeBy(by.analysis(), boosts, admitted, crossed) : Prospect.unproven(null, by.reason());
     }
 
-    private Prospect judgeBy(final Analysis analysis, final boolean boosts, final List<Admitted> admitted) {
+    private Prospect judgeBy(final Analysis analysis, final boolean boosts, final List<Admitted> admitted,
+        final Crossing crossed) {
         final List<Task> placed = new ArrayList<>();
         if (settings.declared() != null) {
             for (final Task task : settings.declared().tasks()) {
@@ -743,7 +745,7 @@ public final class ProvenAdmission implements AdmissionControl {
                 }
                 for (final Admitted open : admitted) {
                     if (open.source() == Admitted.Source.DECLARED && open.request().name().equals(task.name())) {
-                        placed.add(asOpened(task, open));
+                        placed.add(asOpened(task, open, crossed));
                     }
                 }
             }
@@ -772,11 +774,12 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         final String id = settings.declared() == null ? "admitted" : settings.declared().id();
         return withBudgets(Prospect.of(withPartitions(analysis, admitted), id, settings.platform(),
-            settings.waitMode(), placed, floating, chains), admitted, boosts);
+            settings.waitMode(), placed, floating, chains), admitted, boosts, crossed);
     }
 
     /** No proof where a job within its declared times can use up its budget: its overrun action would act. */
-    private Prospect withBudgets(final Prospect prospect, final List<Admitted> admitted, final boolean boosts) {
+    private Prospect withBudgets(final Prospect prospect, final List<Admitted> admitted, final boolean boosts,
+        final Crossing crossed) {
         if (!prospect.proven() || prospect.result() == null) {
             return prospect;
         }
@@ -785,7 +788,7 @@ public final class ProvenAdmission implements AdmissionControl {
             if (open.source() == Admitted.Source.DECLARED && open.isRealTime() && request.budgetNs() > 0
                 && request.overrun() != OverrunAction.NOTIFY) {
                 // a window that began by turns has waited for them within its budget
-                final Model model = isCrossing(open) ? Model.TURNS : prospect.analysis().description().model();
+                final Model model = counts(crossed, open) ? Model.TURNS : prospect.analysis().description().model();
                 final String refusal = new LeastBudgets(prospect.set(), prospect.result(), model, request.optimistic(),
                     boosts)
                     .of(request.name()).refusal(request.name(), request.budgetNs());
@@ -810,15 +813,15 @@ public final class ProvenAdmission implements AdmissionControl {
         return partitioned.with(name -> partitions.getOrDefault(name, 0));
     }
 
-    private boolean isCrossing(final Admitted open) {
-        return crossing != null && crossing.isOf(open) && clockNs.getAsLong() - crossing.untilNs() < 0;
+    private boolean counts(final Crossing crossed, final Admitted open) {
+        return crossed != null && crossed.isOf(open) && clockNs.getAsLong() - crossed.untilNs() < 0;
     }
 
     /** A hint may have changed the priorities since. The process is the one that registered, once it is known. */
-    private Task asOpened(final Task declared, final Admitted open) {
+    private Task asOpened(final Task declared, final Admitted open, final Crossing crossed) {
         final Task found = open.pid() > 0 ? declared.inProcess("pid " + open.pid()) : declared;
-        final Task task = isCrossing(open) ? found.withTimes(found.deadlineNs(), found.jitterNs(),
-            found.blockingNs() + crossing.waitNs()) : found;
+        final Task task = counts(crossed, open) ? found.withTimes(found.deadlineNs(), found.jitterNs(),
+            found.blockingNs() + crossed.waitNs()) : found;
         if (open.priority() == open.request().priority() && open.gpuPriority() == open.request().gpuPriority()) {
             return task;
         }
