@@ -13,16 +13,17 @@ class NvidiaMachineTest {
     @TempDir
     private Path gpus;
 
-    private void gpu(final String address, final String information) throws IOException {
+    /** As the driver lists a GPU. */
+    static void gpu(final Path gpus, final String address, final String information) throws IOException {
         Files.writeString(Files.createDirectory(gpus.resolve(address)).resolve("information"), information);
     }
 
     @Test
     void shouldNameEachModelOnce() throws IOException {
-        gpu("0000:06:00.0", "Model: \t\t NVIDIA H200\nIRQ: 7\n");
-        gpu("0000:07:00.0", "Model: \t\t NVIDIA H200\n");
+        gpu(gpus, "0000:06:00.0", "Model: \t\t NVIDIA H200\nIRQ: 7\n");
+        gpu(gpus, "0000:07:00.0", "Model: \t\t NVIDIA H200\n");
         assertEquals("NVIDIA H200", NvidiaMachine.modelNames(gpus));
-        gpu("0000:08:00.0", "Model: \t\t NVIDIA A2\n");
+        gpu(gpus, "0000:08:00.0", "Model: \t\t NVIDIA A2\n");
         assertEquals("NVIDIA A2, NVIDIA H200", NvidiaMachine.modelNames(gpus));
         assertEquals("", NvidiaMachine.modelNames(gpus.resolve("none")));
     }

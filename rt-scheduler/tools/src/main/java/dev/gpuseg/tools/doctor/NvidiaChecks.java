@@ -93,7 +93,7 @@ final class NvidiaChecks {
         try (DirectoryStream<Path> processes = Files.newDirectoryStream(MachineFiles.at("/proc"), "[0-9]*")) {
             for (final Path process : processes) {
                 try {
-                    if (hasScreen(process)) {
+                    if (OpenFiles.any(process, path -> path.startsWith(CARD) || path.equals(MODESET))) {
                         final String name = process.resolve("exe").toRealPath().getFileName().toString();
                         (Protection.DEFAULTS.covers(process) ? covered : others).add(name);
                     }
@@ -113,28 +113,6 @@ final class NvidiaChecks {
         } else if (!covered.isEmpty()) {
             checks.add(new DoctorCheck("displays", Verdict.OK, "protected: " + String.join(", ", covered) + hidden,
                 ""));
-        }
-    }
-
-    private static boolean hasScreen(final Path process) throws IOException {
-        try (DirectoryStream<Path> open = Files.newDirectoryStream(process.resolve("fd"))) {
-            for (final Path fd : open) {
-                if (Files.isSymbolicLink(fd)) {
-                    final String to = target(fd);
-                    if (to.startsWith(CARD) || to.equals(MODESET)) {
-                        return true;
-                    }
-                }
-            }
-        }
-        return false;
-    }
-
-    private static String target(final Path fd) {
-        try {
-            return Files.readSymbolicLink(fd).toString();
-        } catch (final IOException e) {
-            return "";   // it was closed meanwhile
         }
     }
 }

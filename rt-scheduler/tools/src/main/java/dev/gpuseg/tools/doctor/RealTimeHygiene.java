@@ -4,7 +4,6 @@ package dev.gpuseg.tools.doctor;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -255,7 +254,7 @@ final class RealTimeHygiene {
                 if (MONITORS.contains(name)) {
                     monitors.add(name + " (pid " + process.getFileName() + ")");
                 }
-                if (usesGpu(process.resolve("fd")) && hasQuota(process.getFileName().toString())) {
+                if (usesGpu(process) && hasQuota(process.getFileName().toString())) {
                     throttled.add(name + " (pid " + process.getFileName() + ")");
                 }
             }
@@ -275,17 +274,12 @@ final class RealTimeHygiene {
             + "compute-policy --set-timeslice=short: NVIDIA ships them off, not measured here", ""));
     }
 
-    private static boolean usesGpu(final Path descriptors) {
-        try (DirectoryStream<Path> all = Files.newDirectoryStream(descriptors)) {
-            for (final Path descriptor : all) {
-                if (Files.readSymbolicLink(descriptor).toString().startsWith("/dev/nvidia")) {
-                    return true;
-                }
-            }
-        } catch (final IOException | DirectoryIteratorException e) {
+    private static boolean usesGpu(final Path process) {
+        try {
+            return OpenFiles.any(process, path -> path.startsWith("/dev/nvidia"));
+        } catch (final IOException e) {
             return false;   // it has ended, or is another user's
         }
-        return false;
     }
 
     /** Whether its control group, or one above, has less than all processors at times. */
