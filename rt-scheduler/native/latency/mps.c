@@ -91,9 +91,10 @@ static int wait_for(pid_t pid, const struct mps_page *page, const char *director
 {
 	const int64_t limit_ns = now_ns() + START_LIMIT_NS;
 	bool late = false, told = false;
+	pid_t ended;
 	int status = 0;
 
-	while (waitpid(pid, &status, WNOHANG) == 0) {
+	while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
 		late = late || (!__atomic_load_n(&page->started, __ATOMIC_ACQUIRE) && now_ns() > limit_ns);
 		if (late)
 			kill(pid, SIGKILL); /* it has no context yet */
@@ -104,11 +105,13 @@ static int wait_for(pid_t pid, const struct mps_page *page, const char *director
 	}
 	if (late)
 		message("MPS in %s gave no context within 60 s; " LEAVE_OUT, directory);
+	else if (ended != pid)
+		message("MPS in %s: how the process ended is not known: %s", directory, strerror(errno));
 	else if (WIFSIGNALED(status))
 		message("MPS in %s: the process ended by signal %d; " LEAVE_OUT, directory, WTERMSIG(status));
 	else if (WEXITSTATUS(status) > EXIT_FAILURE) /* after a failure it has said why */
 		message("MPS in %s: the process ended with status %d", directory, WEXITSTATUS(status));
-	return !late && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS ? 0 : -1;
+	return !late && ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS ? 0 : -1;
 }
 
 int mps_run(const char *directory, const struct mps_page *order, char **argv, struct measurement *m)
