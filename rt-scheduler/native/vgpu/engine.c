@@ -446,14 +446,6 @@ int engine_submit(struct engine *e, int context, uint32_t stream, uint64_t fence
 	return 0;
 }
 
-void engine_hold_lock(struct engine *e, int64_t time_ns)
-{
-	engine_advance(e, time_ns);
-	if (e->operations_free_ns < time_ns)
-		e->operations_free_ns = time_ns;
-	e->operations_free_ns += e->config.lock_cost_ns;
-}
-
 int engine_operate(struct engine *e, const struct operation *operation, int64_t time_ns)
 {
 	int64_t begin, cost;

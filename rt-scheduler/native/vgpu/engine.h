@@ -20,8 +20,6 @@
  *     abandoned switch leaves no context on the engine.
  *   - Operations are served one after the other. One that arrives at time a begins at max(a, end of the one before) and
  *     takes effect after its cost (TIMESLICE: none). The cost does not depend on the number of contexts.
- *   - A driver has one lock: who holds it (engine_hold_lock) keeps operations waiting that have not begun, as another
- *     operation would. The engine runs on meanwhile.
  *   - At equal times: completion, then operation, then end of switch or slice.
  */
 #ifndef GPUSEG_VGPU_ENGINE_H
@@ -47,7 +45,6 @@ struct engine_config {
 	int64_t switch_cost_ns;
 	int64_t disable_cost_ns;
 	int64_t enable_cost_ns;
-	int64_t lock_cost_ns; /* how long a context that appears or ends keeps operations waiting */
 };
 
 struct operation {
@@ -109,9 +106,7 @@ void engine_close_stream(struct engine *engine, int context, uint32_t stream, in
 /* The process died: removes its context with all streams. */
 void engine_drop_context(struct engine *engine, int context, int64_t time_ns);
 int engine_submit(struct engine *engine, int context, uint32_t stream, uint64_t fence, int64_t duration_ns,
-		  int64_t time_ns); /* 0, or -ENOSPC */
-/* Somebody else has the driver's lock from now on, after those who wait, for the lock cost. */
-void engine_hold_lock(struct engine *engine, int64_t time_ns);
+		  int64_t time_ns);							       /* 0, or -ENOSPC */
 int engine_operate(struct engine *engine, const struct operation *operation, int64_t time_ns); /* 0, or -EBUSY */
 /* Ends the timeline: emits the part of the running kernel that was executed. */
 void engine_stop(struct engine *engine, int64_t time_ns);

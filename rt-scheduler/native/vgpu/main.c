@@ -320,7 +320,6 @@ static void process_died(int context)
 	for (struct connection *c = gpu.connections; c < gpu.connections + ENGINE_STREAMS_MAX; c++)
 		if (c->fd >= 0 && c->context == context)
 			release_connection(c);
-	engine_hold_lock(gpu.engine, now_ns());
 	engine_drop_context(gpu.engine, context, now_ns());
 }
 
@@ -355,7 +354,6 @@ static void handle_open(struct connection *c)
 		} else {
 			c->context = context;
 			engine_open_stream(gpu.engine, context);
-			engine_hold_lock(gpu.engine, now_ns());
 		}
 	}
 	reply.status = rc;
@@ -711,7 +709,6 @@ static const char help[] =
 	"  --switch-cost DURATION     of a change of the context on the engine (default 200us)\n"
 	"  --disable-cost DURATION    from a DISABLE to its effect (default 300us)\n"
 	"  --enable-cost DURATION     from an ENABLE to its effect (default 200us)\n"
-	"  --lock-cost DURATION       that a context keeps operations waiting when it appears or ends (default 0)\n"
 	"  --log FILE                 write every span of execution (binary gpuseg_sim_span)\n"
 	"  --operations FILE          write every change of a context at once (binary gpuseg_sim_operation)\n"
 	"  --ready-fd N               write \"ready\" to descriptor N and close it, instead of stdout\n"
@@ -729,7 +726,6 @@ static void parse_options(int argc, char **argv, struct options *options)
 		SWITCH,
 		DISABLE,
 		ENABLE,
-		LOCK,
 		LOG,
 		OPERATIONS,
 		READY,
@@ -744,7 +740,6 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{"switch-cost", required_argument, NULL, SWITCH},
 		{"disable-cost", required_argument, NULL, DISABLE},
 		{"enable-cost", required_argument, NULL, ENABLE},
-		{"lock-cost", required_argument, NULL, LOCK},
 		{"log", required_argument, NULL, LOG},
 		{"operations", required_argument, NULL, OPERATIONS},
 		{"ready-fd", required_argument, NULL, READY},
@@ -773,9 +768,6 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case ENABLE:
 			gpu.config.enable_cost_ns = option_duration("--enable-cost", optarg, 0, COST_MAX_NS);
-			break;
-		case LOCK:
-			gpu.config.lock_cost_ns = option_duration("--lock-cost", optarg, 0, COST_MAX_NS);
 			break;
 		case LOG:
 			options->log = optarg;
