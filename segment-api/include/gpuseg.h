@@ -128,9 +128,16 @@ struct gpuseg_task_attr {
 	 * boost. Real-time tasks only. See gpuseg_begin().
 	 */
 	uint32_t boost_priority;
+	/*
+	 * The part of the GPU's multiprocessors that the task has for itself, 1..100 percent of all; 0 = none. Its
+	 * segments then wait for nobody, and nobody for them. Real-time tasks of a daemon with --space only, in
+	 * programs that `gpuseg exec --reserve` started; of a process all tasks or none.
+	 */
+	uint32_t reserve;
+	uint32_t reserved; /* 0 */
 };
 /* clang-format off */
-#define GPUSEG_TASK_ATTR_INIT {sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define GPUSEG_TASK_ATTR_INIT {sizeof(struct gpuseg_task_attr), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 /*

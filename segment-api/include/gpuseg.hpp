@@ -175,6 +175,7 @@ struct TaskOptions {
 	std::uint32_t partition = 0;
 	std::uint32_t weight = 0;
 	std::uint32_t boost_priority = 0;
+	std::uint32_t reserve = 0;
 };
 
 class Task
@@ -200,6 +201,7 @@ public:
 		attr.partition = options.partition;
 		attr.weight = options.weight;
 		attr.boost_priority = options.boost_priority;
+		attr.reserve = options.reserve;
 		if (int result = gpuseg_task_open(client_, &attr, &task_); result < 0)
 			throw_error(result, client_);
 	}

@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 12
+#define GPUSEG_ABI_MINOR 13
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -63,6 +63,12 @@
 #define GPUSEG_WATCHDOG_NAME "watchdog"
 #define GPUSEG_SIM_SOCKET_NAME "vgpu.sock"
 #define GPUSEG_SIM_CONTROL_NAME "vgpu.ctl"
+/*
+ * Written by a daemon that keeps a part of the GPU free, as text: lines "pipe PATH", "reserve PERCENT", "places N",
+ * "uid N". Beside it N files, NAME and their number from 0: who has an flock(2) on one has that place.
+ */
+#define GPUSEG_SPACE_NAME "space"
+#define GPUSEG_PLACE_NAME "place"
 
 /*
  * Record: what a client appends to its queue, one per event, always 64 bytes.
@@ -396,6 +402,12 @@ enum gpuseg_task_flag {
 /* Bits 8..14 of the flags: SCHED_FIFO priority of the task's thread inside its windows; 0 = unchanged. */
 #define GPUSEG_TASK_BOOST_SHIFT 8
 #define GPUSEG_TASK_BOOST_MASK 0x7f00
+/*
+ * Bits 16..22, since 1.13: the part of the GPU's multiprocessors that the task has for itself, percent; 0 = none.
+ * Daemons before refuse such a task.
+ */
+#define GPUSEG_TASK_RESERVE_SHIFT 16
+#define GPUSEG_TASK_RESERVE_MASK 0x7f0000
 /* Bits 1 and 2 chose a strategy in 1.3 and 1.4; they must be 0. */
 
 enum gpuseg_overrun {
@@ -414,7 +426,7 @@ struct gpuseg_msg_task_open {
 	uint32_t priority;     /* 0 best effort, 1..99 */
 	uint32_t gpu_priority; /* 0 = same as priority */
 	uint32_t gpu;	       /* GPU index, from 0 */
-	uint32_t flags;	       /* enum gpuseg_task_flag, and boost */
+	uint32_t flags;	       /* enum gpuseg_task_flag, boost and reserve */
 	int64_t period_ns;     /* 0 = not periodic */
 	int64_t deadline_ns;   /* relative; 0 = period */
 	int64_t budget_ns;     /* longest time that a segment may hold the GPU, without preempted time; 0 = none */

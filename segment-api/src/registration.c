@@ -127,7 +127,8 @@ int task_register(struct gpuseg_client *client, const struct gpuseg_task *task, 
 					       .gpu_priority = attr->gpu_priority,
 					       .gpu = attr->gpu,
 					       .flags = (task->always_wait ? GPUSEG_TASK_NO_OPTIMISTIC : 0) |
-							task->boost << GPUSEG_TASK_BOOST_SHIFT,
+							task->boost << GPUSEG_TASK_BOOST_SHIFT |
+							attr->reserve << GPUSEG_TASK_RESERVE_SHIFT,
 					       .period_ns = attr->period_ns,
 					       .deadline_ns = attr->deadline_ns,
 					       .budget_ns = attr->budget_ns,

@@ -8,6 +8,7 @@
 #include "internal.h"
 #include "registration.h"
 
+#define RESERVE_MAX 100 /* percent */
 #define FLAGS_KNOWN (GPUSEG_TASK_ALWAYS_WAIT | GPUSEG_TASK_BOOST_IF_PERMITTED)
 
 static struct gpuseg_record record_of(const struct gpuseg_task *task, enum gpuseg_record_kind kind, int64_t at_ns)
@@ -555,6 +556,15 @@ static int check_attr(const struct gpuseg_client *client, const struct gpuseg_ta
 				 "task \"%s\": boost_priority is %u but priority 0 is best effort; such a task is not "
 				 "boosted",
 				 a->name, a->boost_priority);
+	if (a->reserve > RESERVE_MAX || a->reserved)
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": reserve is %u; give 1 to %d percent, or 0 for none, and 0 after it",
+				 a->name, a->reserve, RESERVE_MAX);
+	if (a->reserve && a->priority == GPUSEG_PRIORITY_BEST_EFFORT)
+		return fail_with(client, -EINVAL,
+				 "task \"%s\": reserve is %u but priority 0 is best effort; give it a priority, or no "
+				 "reserve",
+				 a->name, a->reserve);
 	if (a->on_overrun > GPUSEG_ON_OVERRUN_SKIP_NEXT)
 		return fail_with(client, -EINVAL,
 				 "task \"%s\": on_overrun is %u; give one of GPUSEG_ON_OVERRUN_DEFAULT to _SKIP_NEXT",

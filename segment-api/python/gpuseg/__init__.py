@@ -34,7 +34,8 @@ _UNMANAGED_OK, _FAIL_IF_LOST = 1, 4
 _ALWAYS_WAIT = 1
 _BOOST_IF_PERMITTED = 2
 # What the library takes, where that is less than what fits.
-_MOST = {"priority": 99, "gpu_priority": 99, "boost_priority": 99, "gpu": 15, "partition": 255, "weight": 10000}
+_MOST = {"priority": 99, "gpu_priority": 99, "boost_priority": 99, "gpu": 15, "partition": 255, "weight": 10000,
+         "reserve": 100}
 
 
 class Error(OSError):
@@ -65,7 +66,8 @@ class _TaskAttr(ctypes.Structure):
                 ("period_ns", ctypes.c_int64), ("deadline_ns", ctypes.c_int64), ("budget_ns", ctypes.c_int64),
                 ("timeout_ns", ctypes.c_int64), ("on_timeout", ctypes.c_uint32), ("spin_count", ctypes.c_uint32),
                 ("window_ns", ctypes.c_int64), ("on_overrun", ctypes.c_uint32), ("partition", ctypes.c_uint32),
-                ("weight", ctypes.c_uint32), ("boost_priority", ctypes.c_uint32)]
+                ("weight", ctypes.c_uint32), ("boost_priority", ctypes.c_uint32), ("reserve", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint32)]
 
 
 class _Counters(ctypes.Structure):
@@ -242,7 +244,7 @@ class Task:
 
     def __init__(self, client, name, priority=0, gpu_priority=0, gpu=0, always_wait=False, period_ns=0, deadline_ns=0,
                  budget_ns=0, timeout_ns=0, on_timeout=FAIL, spin_count=0, window_ns=0, on_overrun=OVERRUN_DEFAULT,
-                 partition=0, weight=0, boost_priority=0, boost_if_permitted=False):
+                 partition=0, weight=0, boost_priority=0, boost_if_permitted=False, reserve=0):
         handle = ctypes.c_void_p()
         attr = _TaskAttr(ctypes.sizeof(_TaskAttr), _name("name", name), _word("priority", priority),
                          _word("gpu_priority", gpu_priority), _word("gpu", gpu),
@@ -250,7 +252,7 @@ class Task:
                          _ns("period_ns", period_ns), _ns("deadline_ns", deadline_ns), _ns("budget_ns", budget_ns),
                          _ns("timeout_ns", timeout_ns), _word("on_timeout", on_timeout), _word("spin_count", spin_count),
                          _ns("window_ns", window_ns), _word("on_overrun", on_overrun), _word("partition", partition),
-                         _word("weight", weight), _word("boost_priority", boost_priority))
+                         _word("weight", weight), _word("boost_priority", boost_priority), _word("reserve", reserve), 0)
         self._handle = None
         self._client = client
         _check(_lib.gpuseg_task_open(client.handle, ctypes.byref(attr), ctypes.byref(handle)), client.handle)

@@ -13,6 +13,8 @@ final class ContextTable {
     /** Reported disabled, and not enabled since. */
     final boolean[] off;
     final int[] taskCount;
+    /** Its tasks have room of their own, so it stays on the hardware. All of them, or none. */
+    final boolean[] reserved;
     /** Time partition of its tasks; 0 = none. */
     final int[] partition;
     /** Whose weight and cap hold for it. */
@@ -47,6 +49,7 @@ final class ContextTable {
         desired = new boolean[rows];
         off = new boolean[rows];
         taskCount = new int[rows];
+        reserved = new boolean[rows];
         partition = new int[rows];
         group = new int[rows];
         suspended = new int[rows];
@@ -72,6 +75,7 @@ final class ContextTable {
         desired[c] = true;
         off[c] = false;
         taskCount[c] = 0;
+        reserved[c] = false;
         firstTask[c] = NONE;
         exception[c] = 0;
         seen[c] = 0;

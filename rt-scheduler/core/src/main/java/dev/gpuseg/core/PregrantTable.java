@@ -17,6 +17,8 @@ final class PregrantTable {
     private final int[] level;
     private final int[] gpuOf;
     private final boolean[] pregranted;
+    /** It has room of its own, so no bound holds for it. */
+    private final boolean[] unbounded;
     private final int[] next;
     private final int[] previous;
     private final int[] first;
@@ -35,6 +37,7 @@ final class PregrantTable {
         level = new int[maxTasks + 1];
         gpuOf = new int[maxTasks + 1];
         pregranted = new boolean[maxTasks + 1];
+        unbounded = new boolean[maxTasks + 1];
         next = new int[maxTasks + 1];
         previous = new int[maxTasks + 1];
         first = new int[gpuCount * LEVELS];
@@ -79,6 +82,10 @@ final class PregrantTable {
 
     /** The task qualifies, or not any more; {@link #refresh} is to follow. */
     void qualify(final int task, final int gpu, final boolean qualifies) {
+        if (segments.reserved[task]) {
+            unbounded[task] = qualifies;
+            return;
+        }
         if (listed[task]) {
             unlist(task);
         }
@@ -101,6 +108,7 @@ final class PregrantTable {
             unlist(task);
         }
         pregranted[task] = false;
+        unbounded[task] = false;
         for (int g = 0; g < leader.length; g++) {
             if (leader[g] == task) {
                 leader[g] = NONE;
@@ -134,7 +142,7 @@ final class PregrantTable {
 
     /** Tells the sink if the pre-grant of the task changed. */
     void refresh(final int task) {
-        boolean wanted = false;
+        boolean wanted = unbounded[task];
         if (listed[task]) {
             final int gpu = gpuOf[task];
             wanted = Priority.isHigherThan(level[task], leader[gpu] == task ? leaderCeiling[gpu] : ceiling[gpu]);

@@ -32,6 +32,11 @@ import java.util.Objects;
  * budget does not count the time in which a segment runs by decision only: its grant is not given yet, or its context
  * is still disabled (see {@code rt-scheduler/docs/adr/0051-late-grants.md}).
  *
+ * <h2>Room of its own</h2>
+ * A task that is {@linkplain TaskParameters#reserved() reserved} has a part of the GPU that nobody else uses. Its
+ * segments run from begin to end and take no part in any decision; its context is never disabled. Deadlines and budgets
+ * are reported as for any task, but an overrun has no effect, save that the next begin can be refused.
+ *
  * <h2>Accounts</h2>
  * The real-time segments of an account ({@link TaskParameters#account}) together have each GPU for no longer than its
  * share ({@link #setShare}). When that is used up, all of them are best effort until the credit is whole again.
@@ -159,7 +164,7 @@ public final class SegmentScheduler {
                 + " open tasks and cannot be unmanaged; remove them first");
         }
         contexts.kind[contextId] = kind;
-        contexts.setSteerable(contextId, maySteer(kind));
+        steer(contextId);
         final int only = listOnlyTask(contextId);
         arbiter.kindChanged(contextId, clockNs);
         refreshPregrant(only);
@@ -198,7 +203,8 @@ public final class SegmentScheduler {
      *
      * @param p its parameters
      * @throws IllegalArgumentException if the id is out of range or in use, the context is unknown or unmanaged, its
-     *     open tasks have another partition, or the account is out of range
+     *     open tasks have another partition, some of them are reserved and others are not, or the account is out of
+     *     range
      */
     public void addTask(final TaskParameters p) {
         final int t = p.taskId();
@@ -219,6 +225,11 @@ public final class SegmentScheduler {
                 + " has tasks of partition " + contexts.partition[c]
                 + "; give all tasks of a process the same, or use another process");
         }
+        if (contexts.taskCount[c] > 0 && contexts.reserved[c] != p.reserved()) {
+            throw new IllegalArgumentException("task " + t + ": context " + c + " has tasks "
+                + (p.reserved() ? "outside of the reserve" : "in the reserve")
+                + "; give all tasks of a process a reserve, or none, or use another process");
+        }
         requireAccount(p.account());
         contexts.partition[c] = p.partition();
         segments.openTask(p);
@@ -227,6 +238,11 @@ public final class SegmentScheduler {
         }
         final int sibling = contexts.firstTask(c);
         contexts.linkTask(c, t);
+        if (p.reserved()) {
+            setReserved(c, true);
+            qualify(t);
+            return;
+        }
         list(t);
         if (sibling != ContextTable.NONE) {
             list(sibling);
@@ -255,8 +271,11 @@ public final class SegmentScheduler {
         }
         final int c = segments.contextId[taskId];
         final int gpu = contexts.gpu[c];
-        final boolean wasBegun = segments.state[taskId] != SegmentState.IDLE;
+        final boolean wasBegun = segments.state[taskId] != SegmentState.IDLE && !segments.reserved[taskId];
         close(taskId, gpu);
+        if (contexts.reserved[c] && contexts.taskCount[c] == 0) {
+            setReserved(c, false);
+        }
         final int only = listOnlyTask(c);
         if (wasBegun || heldBack.isPossible(gpu)) {
             arbiter.decide(gpu, c, clockNs);
@@ -726,11 +745,18 @@ public final class SegmentScheduler {
             return Outcome.SKIPPED;
         }
         segments.beginSegment(taskId, ticket, releaseNs, deadlineNs, beginNs, optimistic);
+        final int gpu = contexts.gpu[segments.contextId[taskId]];
+        if (segments.reserved[taskId]) {
+            segments.enterRunning(taskId, clockNs, false);
+            timers.set(taskId, segments.dueNs(taskId));
+            sink.onGrant(gpu, taskId, ticket);
+            qualify(taskId);
+            return Outcome.ACCEPTED;
+        }
         if (skip) {
             segments.demote(taskId);   // its caller has gone on
             list(taskId);
         }
-        final int gpu = contexts.gpu[segments.contextId[taskId]];
         arbiter.begin(gpu, taskId);
         timers.set(taskId, segments.dueNs(taskId));
         decide(gpu);
@@ -764,6 +790,9 @@ public final class SegmentScheduler {
         }
         final int gpu = contexts.gpu[segments.contextId[taskId]];
         drop(taskId, gpu);
+        if (segments.reserved[taskId]) {
+            return Outcome.ACCEPTED;
+        }
         // If it was demoted, it can outrank the running one again.
         arbiter.decide(gpu, segments.contextId[taskId], clockNs);
         return Outcome.ACCEPTED;
@@ -859,13 +888,24 @@ public final class SegmentScheduler {
     }
 
     /**
-     * Whether a task's begun segment counts as a real-time one: its task is, and it was not demoted.
+     * Whether a task's begun segment counts as a real-time one: its task is, it was not demoted, and it competes with
+     * others, which a reserved one does not.
      *
      * @param taskId a task
      * @return false if no segment is begun
      */
     public boolean isRealTime(final int taskId) {
         return state(taskId) != SegmentState.IDLE && Priority.isRealTime(segments.rank[taskId]);
+    }
+
+    /**
+     * Whether a task has room of its own.
+     *
+     * @param taskId a task
+     * @return false if it is not open
+     */
+    public boolean isReserved(final int taskId) {
+        return isOpen(taskId) && segments.reserved[taskId];
     }
 
     /**
@@ -1117,6 +1157,10 @@ public final class SegmentScheduler {
         if (action == OverrunAction.SKIP_NEXT) {
             segments.skipNext[t] = true;
         }
+        if (segments.reserved[t]) {
+            qualify(t);
+            return;
+        }
         if (!config.preemptive()) {
             drop(t, gpu);   // a gate cannot take the GPU away: let the next one in
         } else if (action == OverrunAction.SUSPEND) {
@@ -1129,7 +1173,9 @@ public final class SegmentScheduler {
     }
 
     private void drop(final int t, final int gpu) {
-        arbiter.end(gpu, t);
+        if (!segments.reserved[t]) {
+            arbiter.end(gpu, t);
+        }
         heldBack.letGo(t);
         segments.endSegment(t);
         timers.set(t, Time.NEVER);
@@ -1146,6 +1192,16 @@ public final class SegmentScheduler {
         }
         pregrants.forget(t);
         segments.open[t] = false;
+    }
+
+    private void setReserved(final int c, final boolean reserved) {
+        contexts.reserved[c] = reserved;
+        steer(c);
+        arbiter.kindChanged(c, clockNs);
+    }
+
+    private void steer(final int c) {
+        contexts.setSteerable(c, maySteer(contexts.kind[c]) && !contexts.reserved[c]);
     }
 
     /** Contexts first, then the pre-grant, as {@link DecisionSink} promises. */
@@ -1178,6 +1234,9 @@ public final class SegmentScheduler {
     /** A pre-grant is sound only for a task that is alone in its context, and whose context can be disabled. */
     private boolean qualifies(final int t) {
         final int c = segments.contextId[t];
+        if (segments.reserved[t]) {
+            return config.optimistic() && segments.optimistic[t] && !segments.skipNext[t];
+        }
         return config.optimistic() && config.preemptive() && segments.optimistic[t]
             && contexts.taskCount[c] == 1 && contexts.isSteerable(c) && !segments.skipNext[t] && !segments.spent[t];
     }

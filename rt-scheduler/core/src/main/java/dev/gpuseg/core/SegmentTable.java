@@ -11,9 +11,11 @@ final class SegmentTable {
     final int[] gpuPriority;
     /** Whose share of real-time work it uses; 0 = none. */
     final int[] account;
+    /** It has room of its own: its segments run from begin to end, beside all others. */
+    final boolean[] reserved;
     /** That share is used up: what it begins is best effort. */
     final boolean[] spent;
-    /** What the begun segment is compared by: the task's GPU priority, or 0 if it was demoted or is spent. */
+    /** What the begun segment is compared by: the task's GPU priority, or 0 if it was demoted, spent or reserved. */
     final int[] rank;
     final long[] relativeDeadlineNs;
     final long[] budgetNs;
@@ -59,6 +61,7 @@ final class SegmentTable {
         contextId = new int[rows];
         gpuPriority = new int[rows];
         account = new int[rows];
+        reserved = new boolean[rows];
         spent = new boolean[rows];
         rank = new int[rows];
         windowNs = new long[rows];
@@ -99,7 +102,8 @@ final class SegmentTable {
         open[t] = true;
         contextId[t] = p.contextId();
         gpuPriority[t] = p.gpuPriority();
-        account[t] = p.account();
+        reserved[t] = p.reserved();
+        account[t] = p.reserved() ? 0 : p.account();
         spent[t] = false;
         demoted[t] = false;
         rerank(t);
@@ -195,7 +199,7 @@ final class SegmentTable {
 
     /** After every change of what its rank follows from. */
     void rerank(final int t) {
-        rank[t] = demoted[t] || spent[t] ? Priority.BEST_EFFORT : gpuPriority[t];
+        rank[t] = demoted[t] || spent[t] || reserved[t] ? Priority.BEST_EFFORT : gpuPriority[t];
     }
 
     void endSegment(final int t) {

@@ -19,10 +19,11 @@ import java.util.Objects;
  * @param partition          time partition, 0..{@link TimePartitions#PARTITIONS_MAX}; 0 = none. All tasks of a context
  *                           have the same; ignored by policies without partitions
  * @param account            whose share of real-time work it uses, see {@link SegmentScheduler#setShare}; 0 = nobody's
+ * @param reserved           whether it has room of its own on the GPU, so that it waits for nobody and nobody for it
  */
 public record TaskParameters(int taskId, int contextId, int priority, int gpuPriority, long relativeDeadlineNs,
     long budgetNs, boolean optimistic, OverrunAction overrun, long windowNs, int partition,
-    int account) {
+    int account, boolean reserved) {
 
     /**
      * Checks the values.
@@ -61,7 +62,7 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
         final long relativeDeadlineNs, final long budgetNs, final boolean optimistic, final OverrunAction overrun,
         final long windowNs, final int partition) {
         this(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic, overrun, windowNs,
-            partition, 0);
+            partition, 0, false);
     }
 
     /**
@@ -84,25 +85,31 @@ public record TaskParameters(int taskId, int contextId, int priority, int gpuPri
     /** A copy with another action when a budget is used up. */
     public TaskParameters onOverrun(final OverrunAction action) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            action, windowNs, partition, account);
+            action, windowNs, partition, account, reserved);
     }
 
     /** A copy with another limit of its window, from grant to end in ns, 0 = unlimited. */
     public TaskParameters withWindow(final long ns) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            overrun, ns, partition, account);
+            overrun, ns, partition, account, reserved);
     }
 
     /** A copy in another partition, 0 = none. */
     public TaskParameters inPartition(final int id) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            overrun, windowNs, id, account);
+            overrun, windowNs, id, account, reserved);
     }
 
     /** A copy with another account, 0 = none. */
     public TaskParameters inAccount(final int id) {
         return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
-            overrun, windowNs, partition, id);
+            overrun, windowNs, partition, id, reserved);
+    }
+
+    /** A copy with room of its own on the GPU. */
+    public TaskParameters inReserve() {
+        return new TaskParameters(taskId, contextId, priority, gpuPriority, relativeDeadlineNs, budgetNs, optimistic,
+            overrun, windowNs, partition, account, true);
     }
 
     /** Whether the task is a real-time one; true if its priority is 1..99. */

@@ -50,8 +50,8 @@ class LateGrantTest {
 
     /** A task in the context of its number. */
     private void task(final int id, final int priority, final long budgetNs, final long windowNs, final int account) {
-        s.addTask(new TaskParameters(id, id, priority, 0, 0, budgetNs, true, OverrunAction.DEMOTE, windowNs, 0,
-            account));
+        s.addTask(new TaskParameters(id, id, priority, 0, 0, budgetNs, true, OverrunAction.DEMOTE, windowNs, 0)
+            .inAccount(account));
     }
 
     private long begin(final int task, final boolean optimistic, final long nowNs) {

@@ -8,8 +8,8 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 12;
-    public static final int ABI_VERSION = 65548;
+    public static final int ABI_MINOR = 13;
+    public static final int ABI_VERSION = 65549;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -27,6 +27,8 @@ public final class Abi {
     public static final String WATCHDOG_NAME = "watchdog";
     public static final String SIM_SOCKET_NAME = "vgpu.sock";
     public static final String SIM_CONTROL_NAME = "vgpu.ctl";
+    public static final String SPACE_NAME = "space";
+    public static final String PLACE_NAME = "place";
     public static final int FLAGS_KNOWN = 0x00000007;
     public static final int SESSION_MAGIC = 0x47455353;
     public static final int GRANT_SHIFT = 8;
@@ -115,6 +117,8 @@ public final class Abi {
     public static final int TASK_NO_OPTIMISTIC = 1;
     public static final int TASK_BOOST_SHIFT = 8;
     public static final int TASK_BOOST_MASK = 32512;
+    public static final int TASK_RESERVE_SHIFT = 16;
+    public static final int TASK_RESERVE_MASK = 8323072;
 
     // enum gpuseg_overrun
     public static final int OVERRUN_DEFAULT = 0;

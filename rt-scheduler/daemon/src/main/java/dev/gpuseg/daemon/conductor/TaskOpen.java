@@ -24,10 +24,11 @@ import dev.gpuseg.core.OverrunAction;
  *                    library raises the thread; the daemon only knows of it
  * @param hintLeadNs  how far ahead it may announce a begin; what is announced for later is ignored and counted
  * @param share       what the real-time segments of its user together may use of the GPU, percent; 100 = all
+ * @param reserve     the part of the GPU's multiprocessors that it has for itself, percent; 0 = none
  */
 public record TaskOpen(long correlation, int clientId, String name, int priority, int gpuPriority, int gpu,
     boolean optimistic, long periodNs, long deadlineNs, long budgetNs, OverrunAction overrun, long windowNs,
-    int partition, int weight, int boost, long hintLeadNs, int share) {
+    int partition, int weight, int boost, long hintLeadNs, int share, int reserve) {
     /** {@link #share} without a limit. */
     public static final int WHOLE_GPU = 100;
 
@@ -37,7 +38,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
         final long budgetNs, final OverrunAction overrun, final long windowNs, final int partition, final int weight,
         final int boost) {
         this(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs, budgetNs,
-            overrun, windowNs, partition, weight, boost, Long.MAX_VALUE, WHOLE_GPU);
+            overrun, windowNs, partition, weight, boost, Long.MAX_VALUE, WHOLE_GPU, 0);
     }
 
     /** A task that is demoted on overrun and says nothing about windows, partitions, weights and boosts. */
@@ -58,19 +59,19 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     public TaskOpen with(final int newPriority, final int newGpuPriority, final OverrunAction newOverrun) {
         return new TaskOpen(correlation, clientId, name, newPriority, newGpuPriority, gpu, optimistic, periodNs,
-            deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs, share);
+            deadlineNs, budgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs, share, reserve);
     }
 
     /** A copy in a time partition, 0 = none. */
     public TaskOpen withPartition(final int newPartition) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, newPartition, weight, boost, hintLeadNs, share);
+            budgetNs, overrun, windowNs, newPartition, weight, boost, hintLeadNs, share, reserve);
     }
 
     /** A copy with a boost, 0..99. */
     public TaskOpen withBoost(final int newBoost) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, partition, weight, newBoost, hintLeadNs, share);
+            budgetNs, overrun, windowNs, partition, weight, newBoost, hintLeadNs, share, reserve);
     }
 
     /**
@@ -82,18 +83,24 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
      */
     TaskOpen withBudget(final long newBudgetNs, final OverrunAction newOverrun) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            newBudgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs, share);
+            newBudgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs, share, reserve);
     }
 
     /** A copy with a limit of its announcements, {@link Long#MAX_VALUE} = none. */
     public TaskOpen withHintLead(final long newHintLeadNs) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, partition, weight, boost, newHintLeadNs, share);
+            budgetNs, overrun, windowNs, partition, weight, boost, newHintLeadNs, share, reserve);
     }
 
     /** A copy with a limit of what its user may use, percent, 100 = none. */
     TaskOpen withShare(final int newShare) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
-            budgetNs, overrun, windowNs, partition, weight, boost, hintLeadNs, newShare);
+            budgetNs, overrun, windowNs, partition, weight, boost, hintLeadNs, newShare, reserve);
+    }
+
+    /** A copy with a part of the GPU for itself, percent, 0 = none. */
+    public TaskOpen withReserve(final int newReserve) {
+        return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
+            budgetNs, overrun, windowNs, partition, weight, boost, hintLeadNs, share, newReserve);
     }
 }

@@ -10,7 +10,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 final class TaskRules {
     private static final long DURATION_MAX_NS = 3_600_000_000_000L;
     private static final long NS_PER_US = 1_000;
-    private static final int FLAGS = Abi.TASK_NO_OPTIMISTIC | Abi.TASK_BOOST_MASK;
+    private static final int FLAGS = Abi.TASK_NO_OPTIMISTIC | Abi.TASK_BOOST_MASK | Abi.TASK_RESERVE_MASK;
+    private static final int RESERVE_MAX = 100;
 
     private TaskRules() {
     }
@@ -44,6 +45,13 @@ final class TaskRules {
         }
         if (boost > 0 && priority == 0) {
             return task + "boost is " + boost + " but the task is best effort; give it a priority, or no boost";
+        }
+        final int reserve = reserve(data);
+        if (reserve > RESERVE_MAX) {
+            return task + "reserve is " + reserve + " %; use 1..100, or 0 for none";
+        }
+        if (reserve > 0 && priority == 0) {
+            return task + "reserve is " + reserve + " % but the task is best effort; give it a priority, or no reserve";
         }
         final int overrun = data.getByte(Abi.MsgTaskOpen.OVERRUN_OFFSET) & 0xff;
         if (overrun > Abi.OVERRUN_SKIP_NEXT) {
@@ -115,7 +123,8 @@ final class TaskRules {
             (data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET) & Abi.TASK_NO_OPTIMISTIC) == 0, periodNs,
             deadlineNs == 0 ? periodNs : deadlineNs, data.getLong(Abi.MsgTaskOpen.BUDGET_NS_OFFSET),
             overrun(data.getByte(Abi.MsgTaskOpen.OVERRUN_OFFSET)), windowNs(data),
-            data.getByte(Abi.MsgTaskOpen.PARTITION_OFFSET) & 0xff, weight(data), boost(data));
+            data.getByte(Abi.MsgTaskOpen.PARTITION_OFFSET) & 0xff, weight(data), boost(data))
+            .withReserve(reserve(data));
     }
 
     private static OverrunAction overrun(final int value) {
@@ -133,6 +142,10 @@ final class TaskRules {
 
     private static int boost(final UnsafeBuffer data) {
         return (data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET) & Abi.TASK_BOOST_MASK) >>> Abi.TASK_BOOST_SHIFT;
+    }
+
+    private static int reserve(final UnsafeBuffer data) {
+        return (data.getInt(Abi.MsgTaskOpen.FLAGS_OFFSET) & Abi.TASK_RESERVE_MASK) >>> Abi.TASK_RESERVE_SHIFT;
     }
 
     private static int weight(final UnsafeBuffer data) {

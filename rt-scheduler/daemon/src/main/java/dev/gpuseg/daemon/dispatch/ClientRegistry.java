@@ -292,7 +292,7 @@ public final class ClientRegistry {
         session.gpu(slot, request.gpu());
         scheduler.addTask(new TaskParameters(task.id, task.contextId, request.priority(), request.gpuPriority(),
             request.deadlineNs(), request.budgetNs(), request.optimistic() && optimisticAllowed, request.overrun(),
-            request.windowNs(), request.partition(), task.shareAccount));
+            request.windowNs(), request.partition(), task.shareAccount, request.reserve() > 0));
         parts.anticipation().open(task);
         journal.taskOpened(task, StatusSnapshot.describe(task).toString());
         if (request.weight() > 0) {

@@ -151,6 +151,7 @@ public final class StatusSnapshot {
         node.put("boost", request.boost());
         node.put("share", request.share());
         node.put("share_account", task.shareAccount);
+        node.put("reserve", request.reserve());
         return node;
     }
 }

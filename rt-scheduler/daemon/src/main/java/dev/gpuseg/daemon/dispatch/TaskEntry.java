@@ -82,9 +82,9 @@ final class TaskEntry {
         return Priority.isRealTime(priority);
     }
 
-    /** The rank that counts on the GPU: 0 best effort, 1..99. */
+    /** The rank that counts on the GPU: 0 best effort, or room of its own, 1..99. */
     int gpuRank() {
-        return isRealTime() ? gpuPriority > 0 ? gpuPriority : priority : 0;
+        return isRealTime() && request.reserve() == 0 ? gpuPriority > 0 ? gpuPriority : priority : 0;
     }
 
     /** A response time of the account, which may be {@link JobAccount#NONE}. */

@@ -191,7 +191,7 @@ final class WarmUp {
             default:
                 final int priority = number % 2;
                 return new TaskOpen(0, id, "warm-up-" + number, priority, priority, 0, true, 0, 0, SECOND_NS,
-                    OverrunAction.DEMOTE, 0, 0, 0, 0, SECOND_NS, CROWD_SHARE);
+                    OverrunAction.DEMOTE, 0, 0, 0, 0, SECOND_NS, CROWD_SHARE, 0);
         }
     }
 

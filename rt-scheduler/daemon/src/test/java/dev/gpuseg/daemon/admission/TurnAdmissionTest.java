@@ -162,7 +162,7 @@ class TurnAdmissionTest {
         refusedByTurns(admission("55ms", TURNS, camera), new TaskOpen(1, 1, "camera", 70, 70, 0, false, 100 * MS,
             50 * MS, 0), "GPUSEG_TASK_ALWAYS_WAIT");
         refusedByTurns(admission("55ms", TURNS, camera), new TaskOpen(1, 1, "camera", 70, 70, 0, true, 100 * MS,
-            50 * MS, 0, OverrunAction.NOTIFY, 0, 0, 0, 0, 0, 50), "may use 50% of the GPU");
+            50 * MS, 0, OverrunAction.NOTIFY, 0, 0, 0, 0, 0, 50, 0), "may use 50% of the GPU");
         refusedByTurns(admission("55ms", TURNS, camera), open(1, "camera", 70, 50, 6),
             "the budget of \"camera\" is 6ms");
         refusedByTurns(admission("55ms", TURNS, camera), new TaskOpen(1, 1, "camera", 70, 70, 0, true, 100 * MS,

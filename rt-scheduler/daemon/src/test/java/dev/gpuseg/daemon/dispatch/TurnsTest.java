@@ -48,7 +48,7 @@ class TurnsTest {
             DispatchRig.request(id, "task" + id, priority));
         rig.tasks.add(task);
         rig.scheduler.addTask(new TaskParameters(id, contextId, priority, priority, 0, 0, true, OverrunAction.NOTIFY, 0,
-            0, account));
+            0).inAccount(account));
         rig.anticipation.open(task);
         rig.decisions.settle();
         return task;

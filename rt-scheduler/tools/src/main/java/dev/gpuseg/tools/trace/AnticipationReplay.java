@@ -81,7 +81,8 @@ final class AnticipationReplay implements Anticipator.Sink {
     void open(final JournalEvent e, final JsonNode attributes) {
         if (inUse) {
             anticipator.open(e.taskId(), e.gpu(), e.contextId(),
-                rank(attributes.path("priority").asInt(), attributes.path("gpu_priority").asInt()),
+                attributes.path("reserve").asInt() > 0 ? 0
+                    : rank(attributes.path("priority").asInt(), attributes.path("gpu_priority").asInt()),
                 attributes.path("period_ns").asLong());
         }
     }

@@ -221,7 +221,8 @@ public final class DecisionReplay implements DecisionSink {
                 scheduler.addTask(new TaskParameters(e.taskId(), e.contextId(), a.path("priority").asInt(),
                     a.path("gpu_priority").asInt(), a.path("deadline_ns").asLong(), a.path("budget_ns").asLong(),
                     a.path("optimistic").asBoolean(), OverrunAction.named(a.path("on_overrun").asText()),
-                    a.path("window_ns").asLong(), a.path("partition").asInt(), a.path("share_account").asInt()));
+                    a.path("window_ns").asLong(), a.path("partition").asInt(), a.path("share_account").asInt(),
+                    a.path("reserve").asInt() > 0));
                 anticipation.open(e, a);
             }
             case TASK_CLOSE -> {
@@ -247,7 +248,9 @@ public final class DecisionReplay implements DecisionSink {
             }
             case PRIORITY -> {
                 scheduler.setPriority(e.taskId(), (int) e.arg0(), (int) e.arg1(), e.timeNs());
-                anticipation.priority(e);
+                if (!scheduler.isReserved(e.taskId())) {
+                    anticipation.priority(e);
+                }
             }
             case HINT -> anticipation.hint(e);
             case ANTICIPATE -> anticipated(e);
