@@ -16,6 +16,7 @@
 #include "internal.h"
 #include "refusal.h"
 #include "settings.h"
+#include "space.h"
 #include "wrap/last.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
@@ -23,6 +24,10 @@
 #define PRELOAD "LD_PRELOAD"
 #define WRAPPERS "libgpuseg-wrap.so" /* beside it */
 #define CALLS "GPUSEG_EXEC_CALLS"
+#define MPS_PIPE "CUDA_MPS_PIPE_DIRECTORY"
+#define MPS_PERCENT "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+#define MPS_PRIORITY "CUDA_MPS_CLIENT_PRIORITY"
+#define MPS_BELOW_NORMAL "1"
 #define REPLY_BYTES 4096
 #define PRELOAD_BYTES (2 * PATH_MAX)
 #define STATUS_USAGE 2
@@ -45,6 +50,9 @@ static const char help[] =
 	"      --deadline TIME      Relative deadline (default: the period).\n"
 	"      --budget TIME        Longest time that a segment may hold the GPU, besides the hold-off (default: no\n"
 	"                           limit).\n"
+	"      --reserve N%         Part of the GPU's multiprocessors that the program has for itself, with --priority "
+	"and\n"
+	"                           a daemon that keeps a part of the GPU free.\n"
 	"      --weight N           Share of best-effort time, 1..10000 (initially 100).\n"
 	"      --cap TIME/PERIOD    Most GPU time of best-effort work in each period, such as 25ms/100ms. Needs --name "
 	"and\n"
@@ -117,6 +125,20 @@ static void check_number(const char *option, const char *text, unsigned long lea
 		fail(STATUS_USAGE, "%s is \"%s\"; give a number of %lu to %lu", option, text, least, most);
 	if (text[0] == '0' && text[1]) /* octal for some, decimal for others */
 		fail(STATUS_USAGE, "%s is \"%s\"; write it without leading zeros", option, text);
+}
+
+/* The number of "12%". */
+static const char *percent_of(const char *option, const char *text)
+{
+	static char number[4];
+	const size_t length = strlen(text);
+
+	if (length < 2 || length > sizeof(number) || text[length - 1] != '%')
+		fail(STATUS_USAGE, "%s is \"%s\"; give 1%% to %d%%", option, text, RESERVE_MAX);
+	memcpy(number, text, length - 1);
+	number[length - 1] = '\0';
+	check_number(option, number, 1, RESERVE_MAX);
+	return number;
 }
 
 /* As libgpuseg and the daemon. */
@@ -198,17 +220,16 @@ static void check_cap(const char *text)
 
 /* ---- the daemon ---- */
 
-/* A connection to the daemon's socket; -1: there is none, and *reason says why. */
-static int daemon_socket(char reason[REFUSAL_BYTES])
+/* A connection to the daemon's socket in *dir; -1: there is none, and *reason says why. */
+static int daemon_socket(char dir[PATH_MAX], char reason[REFUSAL_BYTES])
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval limit = {.tv_sec = 5};
 	const char *chosen = secure_getenv("GPUSEG_DIR");
 	const bool named = chosen && *chosen;
-	char dir[PATH_MAX];
 	int fd;
 
-	if (gpuseg_runtime_dir(dir, sizeof(dir)) < 0 ||
+	if (gpuseg_runtime_dir(dir, PATH_MAX) < 0 ||
 	    (size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, GPUSEG_SOCKET_NAME) >=
 		    sizeof(address.sun_path)) {
 		snprintf(reason, REFUSAL_BYTES, "the path of the runtime directory is too long");
@@ -362,7 +383,86 @@ static void set_preload(const char *library, bool wanted)
 		unsetenv(PRELOAD);
 }
 
-enum option_id { PRIORITY = 256, BEST_EFFORT, NAME, PERIOD, DEADLINE, BUDGET, WEIGHT, CAP, PRINT_ENVIRONMENT };
+struct request {
+	const char *priority;
+	const char *name;
+	const char *cap;
+	bool reserve;
+	const char *real_time; /* an option that only makes sense with --priority */
+	int64_t period_ns;
+	int64_t deadline_ns;
+	bool best_effort;
+	bool print;
+};
+
+/* ---- the part of the GPU that is kept free ---- */
+
+static void say_outside(const char *why)
+{
+	fprintf(stderr, "gpuseg exec: %s; runs outside of the space, in time slices\n", why);
+}
+
+/* Why a program may not go inside; NULL: it may. */
+static const char *obstacle(const struct space *space, const char *pipe, char why[REFUSAL_BYTES])
+{
+	if (space->uid != geteuid())
+		snprintf(why, REFUSAL_BYTES,
+			 "the space serves user %u, and this is user %u: MPS serves one user at a time",
+			 (unsigned int)space->uid, (unsigned int)geteuid());
+	else if (pipe && *pipe && strcmp(pipe, space->pipe) != 0)
+		snprintf(why, REFUSAL_BYTES, MPS_PIPE " is %.150s, which is left as it is", pipe);
+	else
+		return NULL;
+	return why;
+}
+
+/*
+ * Put the program where it belongs, if the daemon keeps a part of the GPU free: best effort into a place; real time on
+ * all but the reserve, or, with --reserve, without a limit.
+ */
+static void enter_space(const char *dir, const struct request *r)
+{
+	const char *outer = getenv(EXEC_INSIDE_ENV), *inside = r->reserve    ? EXEC_RESERVE
+							       : r->priority ? EXEC_LONG
+									     : EXEC_PLACE;
+	char why[REFUSAL_BYTES], percent[16];
+	struct space space;
+	bool same;
+
+	if (!space_read(dir, &space)) {
+		if (r->reserve)
+			fail(STATUS_NOT_STARTED,
+			     "--reserve: the daemon keeps no part of the GPU free; start it with --space, or "
+			     "leave --reserve out");
+		return;
+	}
+	same = outer && strcmp(outer, EXEC_PLACE) == 0 && strcmp(inside, EXEC_PLACE) == 0; /* it has that place still */
+	if (obstacle(&space, getenv(MPS_PIPE), why)) {
+		if (r->priority) /* outside, the daemon refuses its task */
+			fail(STATUS_NOT_STARTED, "%s", why);
+		say_outside(why);
+		return;
+	}
+	if (!r->priority && !same && !space_take_place(dir, &space)) {
+		snprintf(why, sizeof(why),
+			 "all %u places of the space are taken (space-places of the daemon's settings)", space.places);
+		unsetenv(MPS_PIPE);
+		say_outside(why);
+		return;
+	}
+	set(MPS_PIPE, space.pipe);
+	set(EXEC_INSIDE_ENV, inside);
+	unsetenv(MPS_PERCENT);
+	unsetenv(MPS_PRIORITY);
+	if (!r->reserve) {
+		snprintf(percent, sizeof(percent), "%u", (100 - space.reserve) / (r->priority ? 1 : space.places));
+		set(MPS_PERCENT, percent);
+	}
+	if (!r->priority)
+		set(MPS_PRIORITY, MPS_BELOW_NORMAL);
+}
+
+enum option_id { PRIORITY = 256, BEST_EFFORT, NAME, PERIOD, DEADLINE, BUDGET, RESERVE, WEIGHT, CAP, PRINT_ENVIRONMENT };
 
 static const struct option options[] = {{"priority", required_argument, NULL, PRIORITY},
 					{"best-effort", no_argument, NULL, BEST_EFFORT},
@@ -370,6 +470,7 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 					{"period", required_argument, NULL, PERIOD},
 					{"deadline", required_argument, NULL, DEADLINE},
 					{"budget", required_argument, NULL, BUDGET},
+					{"reserve", required_argument, NULL, RESERVE},
 					{"weight", required_argument, NULL, WEIGHT},
 					{"cap", required_argument, NULL, CAP},
 					{"print-environment", no_argument, NULL, PRINT_ENVIRONMENT},
@@ -379,7 +480,8 @@ static const struct option options[] = {{"priority", required_argument, NULL, PR
 
 /* What options say. */
 static const char *const said[] = {"GPUSEG_EXEC_PRIORITY", "GPUSEG_EXEC_NAME",	 "GPUSEG_EXEC_PERIOD",
-				   "GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET", "GPUSEG_EXEC_WEIGHT"};
+				   "GPUSEG_EXEC_DEADLINE", "GPUSEG_EXEC_BUDGET", "GPUSEG_EXEC_WEIGHT",
+				   "GPUSEG_EXEC_RESERVE"};
 
 /* What only the environment says: the library reads it there, too. */
 static const struct {
@@ -423,17 +525,6 @@ static void print_environment(const char *library, bool wrappers)
 		print_variable(tuning[i].variable);
 	end_of_output();
 }
-
-struct request {
-	const char *priority;
-	const char *name;
-	const char *cap;
-	const char *real_time; /* an option that only makes sense with --priority */
-	int64_t period_ns;
-	int64_t deadline_ns;
-	bool best_effort;
-	bool print;
-};
 
 /* Check what the environment says. An empty variable says nothing, as if it was not there. */
 static void read_environment(void)
@@ -484,6 +575,11 @@ static struct request read_options(int argc, char **argv)
 			check_duration("--budget", optarg);
 			set("GPUSEG_EXEC_BUDGET", optarg);
 			break;
+		case RESERVE:
+			set("GPUSEG_EXEC_RESERVE", percent_of("--reserve", optarg));
+			r.reserve = true;
+			r.real_time = "--reserve";
+			break;
 		case WEIGHT:
 			check_number("--weight", optarg, 1, GPUSEG_WEIGHT_MAX);
 			set("GPUSEG_EXEC_WEIGHT", optarg);
@@ -511,7 +607,9 @@ static struct request read_options(int argc, char **argv)
 	if (r.priority && r.best_effort)
 		fail(STATUS_USAGE, "--priority and --best-effort exclude each other; give one");
 	if (!r.priority && r.real_time)
-		fail(STATUS_USAGE, "%s needs --priority: best effort has no deadline", r.real_time);
+		fail(STATUS_USAGE,
+		     "%s needs --priority: best effort has no deadline, and no part of the GPU for itself",
+		     r.real_time);
 	if (r.period_ns && r.deadline_ns > r.period_ns)
 		fail(STATUS_USAGE, "--deadline is longer than --period; give at most the period");
 	if (r.cap && !r.name)
@@ -521,7 +619,7 @@ static struct request read_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	char library[PATH_MAX], reason[REFUSAL_BYTES] = "", pid[16];
+	char library[PATH_MAX], dir[PATH_MAX], reason[REFUSAL_BYTES] = "", pid[16];
 	const struct request r = read_options(argc, argv);
 	const char *other = getenv(INJECTION), *calls = getenv(CALLS);
 	bool wrappers;
@@ -539,7 +637,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	unsetenv(EXEC_FIRST_ENV); /* of an outer exec */
-	fd = daemon_socket(reason);
+	fd = daemon_socket(dir, reason);
 	if (fd < 0) {
 		fprintf(stderr, "gpuseg exec: %s; runs unmanaged\n", reason);
 		unsetenv(INJECTION);
@@ -549,6 +647,7 @@ int main(int argc, char **argv)
 	} else {
 		if (r.cap)
 			set_cap(fd, r.name, r.cap);
+		enter_space(dir, &r);
 		set(INJECTION, library);
 		set_preload(library, wrappers);
 		snprintf(pid, sizeof(pid), "%d", (int)getpid());

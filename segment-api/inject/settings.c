@@ -162,7 +162,7 @@ static void set_name(char to[GPUSEG_NAME_BYTES], const char *prefix, const char 
 bool settings_read(struct settings *s)
 {
 	const char *name = secure_getenv("GPUSEG_EXEC_NAME"), *streams = secure_getenv("GPUSEG_EXEC_STREAMS");
-	const char *verbose = secure_getenv("GPUSEG_EXEC_VERBOSE");
+	const char *verbose = secure_getenv("GPUSEG_EXEC_VERBOSE"), *inside = secure_getenv(EXEC_INSIDE_ENV);
 
 	*s = (struct settings){.hold_off_ns = HOLD_OFF_LEAST_NS,
 			       .wait_ns = WAIT_DEFAULT_NS,
@@ -180,7 +180,9 @@ bool settings_read(struct settings *s)
 	s->bound_ns = s->in_flight_ns;
 	if (s->cuda_priorities)
 		s->flight_ns = s->in_flight_ns;
+	s->waits = inside && strcmp(inside, EXEC_LONG) == 0;
 	return number_of("GPUSEG_EXEC_PRIORITY", GPUSEG_PRIORITY_MAX, &s->priority) &&
+	       number_of("GPUSEG_EXEC_RESERVE", RESERVE_MAX, &s->reserve) &&
 	       number_of("GPUSEG_EXEC_WEIGHT", GPUSEG_WEIGHT_MAX, &s->weight) &&
 	       duration_of("GPUSEG_EXEC_PERIOD", &s->period_ns) &&
 	       duration_of("GPUSEG_EXEC_DEADLINE", &s->deadline_ns) &&

@@ -25,6 +25,8 @@ struct settings {
 	char name[GPUSEG_NAME_BYTES];
 	uint32_t priority; /* 0 = best effort */
 	uint32_t weight;   /* 0 = unchanged */
+	uint32_t reserve;  /* percent of the GPU for itself; 0 = none */
+	bool waits;	   /* for the grant, at each begin */
 	int64_t period_ns;
 	int64_t deadline_ns;
 	int64_t budget_ns;
@@ -49,6 +51,12 @@ struct settings {
 #define WAIT_LEAST_NS NS_PER_MS
 #define SLICE_GATE_NS (500 * NS_PER_US)
 #define SLICE_BY_MECHANISM (-1)
+#define RESERVE_MAX 100
+/* Where exec put the program, if the daemon keeps a part of the GPU free. */
+#define EXEC_INSIDE_ENV "GPUSEG_EXEC_INSIDE"
+#define EXEC_PLACE "place"     /* best effort, in a place */
+#define EXEC_LONG "long"       /* real time, on all but the reserve */
+#define EXEC_RESERVE "reserve" /* real time, with a part for itself */
 #define FLIGHT_DEFAULT_NS (500 * NS_PER_US)
 
 /* Read the environment. False: a variable is wrong, and a line has said which. */

@@ -79,6 +79,8 @@ static gpuseg_task *open_task(const struct gpu *gpu)
 	/* The daemon counts from begin to end, and the GPU stays reserved for the hold-off. */
 	attr.budget_ns = settings->budget_ns ? settings->budget_ns + settings->hold_off_most_ns : 0;
 	attr.weight = settings->weight;
+	attr.reserve = settings->reserve;
+	attr.flags = settings->waits ? GPUSEG_TASK_ALWAYS_WAIT : 0;
 	attr.timeout_ns = settings->wait_ns;
 	attr.on_timeout = GPUSEG_ON_TIMEOUT_PROCEED;
 	if (gpuseg_task_open(inject.client, &attr, &task) < 0) {

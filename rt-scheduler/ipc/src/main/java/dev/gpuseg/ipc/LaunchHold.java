@@ -18,11 +18,13 @@ public final class LaunchHold implements AutoCloseable {
 
     private final MappedPage page;
     private final UnsafeBuffer buffer;
+    private final int gpu;
     private final int at;
 
     private LaunchHold(final MappedPage page, final int gpu) {
         this.page = page;
         buffer = page.buffer();
+        this.gpu = gpu;
         at = Abi.Session.HOLD_OFFSET + gpu * Integer.BYTES;
     }
 
@@ -50,6 +52,24 @@ public final class LaunchHold implements AutoCloseable {
     public void go() {
         buffer.putIntOrdered(at, Abi.HOLD_GO);
         Futex.wake(buffer.addressOffset() + at, WAKE_ALL);
+    }
+
+    /**
+     * Whether work of the client on that GPU is in flight, as far as it says. Not trustworthy.
+     *
+     * @return false also if the client says nothing
+     */
+    public boolean isInFlight() {
+        for (int slot = 0; slot < Abi.SLOTS_MAX; slot++) {
+            final int of = Abi.Session.SIZE + slot * Abi.Slot.SIZE;
+            // acquire; pairs with the release in kernels.c: kernels_idle
+            if (buffer.getIntVolatile(of + Abi.Slot.IN_FLIGHT_OFFSET) != 0
+                && buffer.getIntVolatile(of + Abi.Slot.TASK_ID_OFFSET) != 0
+                && buffer.getInt(of + Abi.Slot.GPU_OFFSET) == gpu) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Unmaps it. The word stays as it is. */

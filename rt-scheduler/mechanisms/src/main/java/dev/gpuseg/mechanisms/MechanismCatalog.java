@@ -72,7 +72,7 @@ public final class MechanismCatalog {
             .testedOn("a stand-in of the CUDA driver")
             .survey(directory -> new MechanismVerdict(true, Capabilities.GATE,
                 "works with any driver, for programs under `gpuseg exec`: launches of lower rank wait"))
-            .opens(setup -> new LaunchMechanism()),
+            .opens(setup -> new LaunchMechanism(setup.drains())),
         MechanismDescription.row("gate", Abi.MECHANISM_GATE, Capabilities.GATE)
             .text("any GPU", "begins wait for their turn; running work is NOT interrupted")
             .testedOn("any machine")

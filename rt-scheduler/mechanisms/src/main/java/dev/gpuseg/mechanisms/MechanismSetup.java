@@ -11,8 +11,10 @@ import dev.gpuseg.mechanisms.observer.Observer;
  * @param gpu        index of the GPU, from 0
  * @param protection processes that must not be touched
  * @param observer   sees processes begin and work; closed by the caller, after the mechanism
+ * @param drains     where launches are held: whether a context counts as disabled only when it has nothing in flight
  */
-public record MechanismSetup(RuntimeDirectory directory, int gpu, Protection protection, Observer observer) {
+public record MechanismSetup(RuntimeDirectory directory, int gpu, Protection protection, Observer observer,
+    boolean drains) {
     /**
      * Without an observer: processes are scanned.
      *
@@ -21,6 +23,6 @@ public record MechanismSetup(RuntimeDirectory directory, int gpu, Protection pro
      * @param protection as above
      */
     public MechanismSetup(final RuntimeDirectory directory, final int gpu, final Protection protection) {
-        this(directory, gpu, protection, Observer.none("not asked for"));
+        this(directory, gpu, protection, Observer.none("not asked for"), false);
     }
 }

@@ -36,8 +36,8 @@ public final class PolicyHelp implements IModelTransformer, Iterable<String> {
     static final class OfRun implements IModelTransformer {
         @Override
         public CommandSpec transform(final CommandSpec spec) {
-            new HelpGroups().with("Everyday", "--mechanism", "--virtual-gpu", "--gpus", "--policy", "--policy-file",
-                "--policy-jar", "--dir", "--config", "--metrics", "--journal")
+            new HelpGroups().with("Everyday", "--mechanism", "--virtual-gpu", "--space", "--gpus", "--policy",
+                "--policy-file", "--policy-jar", "--dir", "--config", "--metrics", "--journal")
                 .with("Latency", "--cpu", "--priority", "--idle", "--anticipate")
                 .with("Admission and rights", "--admission", "--taskset", "--platform", "--cgroup-rules")
                 .ofOptions(spec);

@@ -23,6 +23,7 @@ import dev.gpuseg.daemon.process.DaemonConfig;
 import dev.gpuseg.daemon.process.SiteRules;
 import dev.gpuseg.daemon.process.StartUpException;
 import dev.gpuseg.daemon.process.Supervision;
+import dev.gpuseg.daemon.space.Space;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.CpuSet;
 import dev.gpuseg.ipc.platform.FileAccess;
@@ -64,6 +65,8 @@ public final class RunCommand implements Callable<Integer> {
     private static final int OWN_FILES = 0066;
 
     private static final String SIM = "sim";
+    /** The mechanism for clients of an MPS server, of which the driver cannot preempt one alone. */
+    private static final String SPACED = "launch";
 
     private final AtomicBoolean stopFailed = new AtomicBoolean();
 
@@ -106,6 +109,12 @@ public final class RunCommand implements Callable<Integer> {
         description = "Start a virtual GPU (gpuseg-vgpu) in the runtime directory unless one runs there, and use "
             + "mechanism sim. It ends with the daemon. All results are simulated.")
     private boolean virtualGpu;
+
+    @Option(names = "--space",
+        description = "Keep a part of the GPU free for short loops (`gpuseg exec --reserve`), by an MPS server that "
+            + "programs under `gpuseg exec` become clients of; with mechanism launch, which auto is then "
+            + "(keys: space-reserve, space-places).")
+    private boolean space;
 
     @Option(names = "--gpus", paramLabel = "N", defaultValue = "1",
         description = "Number of GPUs, 1..16 (default: ${DEFAULT-VALUE}).")
@@ -365,10 +374,11 @@ public final class RunCommand implements Callable<Integer> {
         final MechanismDescription chosen = mechanism(where, problems);
         final PolicySettings shares = policies == null ? null : shares(policies.reader(), problems);
         final Policy decides = shares == null || chosen == null ? null : decides(policies, shares, chosen, problems);
+        final Space division = keys.space(problems);
         return !problems.none() ? null : new DaemonConfig(where, decides, chosen.name(), gpus, whenIdle,
             keys.optimistic(), events, keys.journalBytes(), keys.watchdogPeriodMs(), cpu, priority, keys.queueBytes(),
             keys.warmUp() ? DaemonConfig.WARM_UP_RECORDS : 0, rules).withSettings(shares).withPolicies(policies)
-            .withHeldLaunches(keys.holdLaunches());
+            .withHeldLaunches(keys.holdLaunches()).withSpace(space ? division : null);
     }
 
     private static RuntimeDirectory directory(final RuntimeDirectory where) {
@@ -396,6 +406,15 @@ public final class RunCommand implements Callable<Integer> {
             problems.add("--virtual-gpu", "--virtual-gpu needs --mechanism " + SIM + ", and --mechanism is " + mechanism
                 + "; leave one out");
             return null;
+        }
+        if (space && (virtualGpu || gpus > 1 || !auto && !mechanism.equals(SPACED))) {
+            problems.add("--space", "--space works with mechanism " + SPACED + " on one GPU, and "
+                + (virtualGpu ? "--virtual-gpu is given" : gpus > 1 ? "--gpus is " + gpus
+                : "--mechanism is " + mechanism) + "; leave one out");
+            return null;
+        }
+        if (space) {
+            return MechanismCatalog.get(SPACED);
         }
         if (auto && !virtualGpu) {
             return where == null ? null : MechanismCatalog.best(survey.apply(where)).mechanism();

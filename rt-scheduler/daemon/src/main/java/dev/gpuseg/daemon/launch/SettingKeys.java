@@ -6,6 +6,7 @@ import dev.gpuseg.command.SizeConverter;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.conductor.UserLimits;
+import dev.gpuseg.daemon.space.Space;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.journal.JournalAgent;
@@ -37,6 +38,16 @@ public final class SettingKeys {
         description = "Hold launches of best-effort programs under `gpuseg exec` besides, where the mechanism disables "
             + "work by itself (levels 2 and 3). Mechanism launch always does (default: ${DEFAULT-VALUE}).")
     private boolean holdLaunches;
+
+    @Option(names = "space-reserve", paramLabel = "PERCENT", defaultValue = "12",
+        description = "With --space: the part of the GPU's multiprocessors that is kept free for tasks that have a "
+            + "part of it (`gpuseg exec --reserve`), 1..90 (default: ${DEFAULT-VALUE}).")
+    private int spaceReserve;
+
+    @Option(names = "space-places", paramLabel = "N", defaultValue = "3",
+        description = "With --space: how many best-effort programs under `gpuseg exec` share the rest, each an equal "
+            + "part; further ones run outside, 1..64 (default: ${DEFAULT-VALUE}).")
+    private int spacePlaces;
 
     @Option(names = "optimistic", defaultValue = "true",
         description = "Let a begin return without waiting if no running segment can outrank its task (default: "
@@ -169,6 +180,12 @@ public final class SettingKeys {
 
     boolean holdLaunches() {
         return holdLaunches;
+    }
+
+    /** How the GPU is divided; null if that is refused. */
+    Space space(final OptionProblems problems) {
+        return problems.isIn("space-reserve", spaceReserve, 1, Space.RESERVE_MAX)
+            ? problems.in("space-places", () -> new Space(spaceReserve, spacePlaces)) : null;
     }
 
     boolean optimistic() {

@@ -31,6 +31,8 @@ import dev.gpuseg.daemon.metrics.PrometheusExporter;
 import dev.gpuseg.daemon.metrics.PromisedBounds;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.SavedPolicy;
+import dev.gpuseg.daemon.space.SpaceAdmission;
+import dev.gpuseg.daemon.space.SpaceKeeper;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.StatusPage;
@@ -109,6 +111,8 @@ public final class Daemon implements AutoCloseable {
     private JournalAgent journal;
     private JournalRunner journalRunner;
     private WatchdogKeeper watchdog;
+    /** Null without --space. */
+    private SpaceKeeper space;
     private volatile Enforcer[] enforcers = new Enforcer[0];
     private DispatcherAgent dispatcher;
     private Thread dispatcherThread;
@@ -234,6 +238,7 @@ public final class Daemon implements AutoCloseable {
         lock = InstanceLock.take(root);
         lockMachine(root);
         connectMechanisms();
+        openSpace();
         final Capabilities capabilities = mechanisms.get(0).capabilities();
         admission = admission(capabilities);
         held = HeldFile.openOrCreate(config.directory().held());
@@ -303,13 +308,32 @@ public final class Daemon implements AutoCloseable {
         try {
             for (int gpu = 0; gpu < config.gpus(); gpu++) {
                 final Mechanism device = MechanismCatalog.get(config.mechanism()).open(new MechanismSetup(
-                    config.directory(), gpu, config.site().protection(), observer));
+                    config.directory(), gpu, config.site().protection(), observer, config.space() != null));
                 mechanisms.add(config.holdLaunches() && device.capabilities().preemptive()
                     && !device.capabilities().holdsLaunches() ? new HoldingMechanism(device) : device);
             }
         } catch (final MechanismException e) {
             throw new StartUpException(e.getMessage(), e);
         }
+    }
+
+    private void openSpace() {
+        if (config.space() == null) {
+            return;
+        }
+        final int served = config.site().servedUser();
+        try {
+            space = SpaceKeeper.start(config.directory(), config.space(),
+                served < 0 ? ProcessStatus.effectiveUid() : served, System.getenv(SpaceKeeper.PIPE_VARIABLE),
+                Daemon::say);
+        } catch (final IOException e) {
+            throw new StartUpException("--space: " + e.getMessage(), e);
+        }
+    }
+
+    private AdmissionControl admissionOfAll() {
+        final AdmissionControl proven = admission == null ? AdmissionControl.ALL : admission;
+        return space == null ? proven : new SpaceAdmission(proven, space.space(), space.pipe(), Path.of("/proc"));
     }
 
     private Watchdog startWatchdog(final LongConsumer heartbeat) {
@@ -369,14 +393,15 @@ public final class Daemon implements AutoCloseable {
         journal.addTap(cgroups.tap());
         shown = new DaemonStatus(new DaemonStatus.Sources(config, incarnationNs, simulated(), TASKS_MAX, CONTEXTS_MAX,
             warmUpBytesPerRecord, mechanisms.get(0), observer, counters, counter -> conductor.count(counter), held,
-            ring, journal, liveModel, cgroups, admission, watchdog, dispatcher::hotPathBytes, this::metricsText));
+            ring, journal, liveModel, cgroups, admission, watchdog, space, dispatcher::hotPathBytes,
+            this::metricsText));
         final DispatcherCommands commands = new DispatcherCommands(new DispatcherCommands.Context(dispatcher,
             background, shown, this::requestStop, config.policies(), saved, admission, () -> conductor.proxy()));
         final HousekeepingAgent housekeeping = new HousekeepingAgent();
         conductor = new ConductorAgent(new ConductorConfig(config.directory(), incarnationNs, config.gpus(),
             config.policy().needs(), config.queueBytes(), config.site().clientsPerUser(), config.site().tasksPerUser(),
             config.site().limits(), config.site().servedUser(), groupOf()),
-            admission == null ? AdmissionControl.ALL : admission, commands, housekeeping);
+            admissionOfAll(), commands, housekeeping);
         exposeMetrics();
         dispatcher.conductor(conductor.proxy());
         dispatcher.start(shown.configuration().toString());
@@ -401,6 +426,10 @@ public final class Daemon implements AutoCloseable {
             dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
         new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters,
             new ContextLimits(config.site().limits(), ProcessStatus.effectiveUid(), Daemon::say), Daemon::say).start();
+        if (space != null) {
+            space.open();
+            background.scheduleWithFixedDelay(space::keep, 1, 1, TimeUnit.SECONDS);
+        }
         if (config.priority() > 0) {
             compilerTime = new CompilerTime(RuntimeThreads.compilers(), RuntimeThreads.LOWEST,
                 () -> dispatcher.submit(() -> counters.increment(Counter.COMPILERS_ORDINARY)));
@@ -748,6 +777,9 @@ public final class Daemon implements AutoCloseable {
         }
         if (watchdog != null) {
             watchdog.close();
+        }
+        if (space != null) {
+            space.close();
         }
         for (final Mechanism mechanism : mechanisms) {
             mechanism.close();

@@ -5,6 +5,7 @@ import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.enforce.IdleMode;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.PolicySource;
+import dev.gpuseg.daemon.space.Space;
 import dev.gpuseg.ipc.ClientQueue;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import java.nio.file.Path;
@@ -29,11 +30,12 @@ import java.nio.file.Path;
  * @param settings         shares, caps and rules for tasks, beside the policy
  * @param policies         where the policy comes from, and those that it may be replaced with
  * @param holdLaunches     whether launches are held besides, where the mechanism preempts running work
+ * @param space            how the GPU is divided among clients of an MPS server, null = not
  */
 public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mechanism, int gpus, IdleMode idle,
     boolean optimistic, Path journal, long journalBytes, int watchdogPeriodMs, int cpu, int priority,
     int queueBytes, int warmUpRecords, SiteRules site, PolicySettings settings, PolicySource policies,
-    boolean holdLaunches) {
+    boolean holdLaunches, Space space) {
 
     /** Usual cap of the journal: 256 MiB, about 4 million events. */
     public static final long JOURNAL_BYTES = 256L << 20;
@@ -65,7 +67,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
         final int watchdogPeriodMs, final int cpu, final int priority, final int queueBytes, final int warmUpRecords,
         final SiteRules site) {
         this(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes, watchdogPeriodMs, cpu,
-            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE, PolicySource.builtIn(), false);
+            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE, PolicySource.builtIn(), false, null);
     }
 
     /**
@@ -76,7 +78,8 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withSettings(final PolicySettings newSettings) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings, policies, holdLaunches);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings, policies, holdLaunches,
+            space);
     }
 
     /**
@@ -87,7 +90,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withPolicies(final PolicySource source) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, source, holdLaunches);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, source, holdLaunches, space);
     }
 
     /**
@@ -113,7 +116,19 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withHeldLaunches(final boolean hold) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, hold);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, hold, space);
+    }
+
+    /**
+     * The same, with room for short loops.
+     *
+     * @param division how the GPU is divided, null = not
+     * @return a copy
+     */
+    public DaemonConfig withSpace(final Space division) {
+        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, holdLaunches,
+            division);
     }
 
     /**
@@ -123,7 +138,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withoutWarmUp() {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings, policies, holdLaunches);
+            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings, policies, holdLaunches, space);
     }
 
     /**
@@ -134,6 +149,7 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
      */
     public DaemonConfig withSite(final SiteRules other) {
         return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings, policies, holdLaunches);
+            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings, policies, holdLaunches,
+            space);
     }
 }

@@ -16,6 +16,7 @@ import dev.gpuseg.daemon.dispatch.StatusView;
 import dev.gpuseg.daemon.metrics.DaemonReadings;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.metrics.ObserverReadings;
+import dev.gpuseg.daemon.space.SpaceKeeper;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.journal.JournalAgent;
 import dev.gpuseg.ipc.journal.JournalRing;
@@ -71,7 +72,8 @@ final class DaemonStatus implements DaemonReadings {
         double warmUpBytes, Mechanism mechanism, Observer observer, Counters counters,
         ToLongFunction<ConductorCounter> conductor, HeldFile held, JournalRing ring, JournalAgent journal,
         LiveModel liveModel, Cgroups cgroups,
-        ProvenAdmission admission, WatchdogKeeper watchdog, LongSupplier hotPathBytes, Supplier<String> metricsAt) {
+        ProvenAdmission admission, WatchdogKeeper watchdog, SpaceKeeper space, LongSupplier hotPathBytes,
+        Supplier<String> metricsAt) {
     }
 
     private final Sources from;
@@ -165,6 +167,9 @@ final class DaemonStatus implements DaemonReadings {
             ObservedGroups.add(groups, from.observer()::account);
         }
         root.set("cgroups", groups);
+        if (from.space() != null) {
+            root.set("space", from.space().status());
+        }
         if (from.admission() != null) {
             root.set("admission", from.admission().status(all, view.group() == null ? view.uid() : NOBODY));
         }

@@ -35,6 +35,12 @@ public final class StatusText {
         line(out, "journal  %s, %d events%s\n", daemon.path("journal").asText(),
             daemon.path("journal_events").asLong(), daemon.path("journal_failure").asText().isEmpty() ? ""
             : " -- " + daemon.path("journal_failure").asText());
+        final JsonNode space = status.path("space");
+        if (!space.isMissingNode()) {
+            line(out, "space    %d%% reserve, %d places, MPS at %s%s\n", space.path("reserve").asInt(),
+                space.path("places").asInt(), space.path("pipe").asText(), space.path("failure").asText().isEmpty() ? ""
+                : " -- " + space.path("failure").asText());
+        }
         proof(out, status.path("admission"), mostContexts(status.path("gpus")));
         out.append('\n');
         line(out, "%5s %-20s %8s %5s %5s %4s %-10s %9s %9s %8s %8s %10s %10s %10s %6s\n", "TASK", "NAME", "PID", "PRIO",
@@ -50,6 +56,9 @@ public final class StatusText {
                 task.path("jobs").asLong(), task.path("job_misses").asLong(), milliseconds(response.path("p50")),
                 milliseconds(response.path("p99")), milliseconds(response.path("max")),
                 PERCENT * task.path("gpu_share").asDouble());
+            if (task.path("reserve").asInt() > 0) {
+                line(out, "%5s %-20s has %d%% of the GPU for itself\n", "", "", task.path("reserve").asInt());
+            }
             if (task.path("skipped").asLong() > 0) {
                 line(out, "%5s %-20s skipped %d of the jobs that it had released\n", "", "",
                     task.path("skipped").asLong());

@@ -90,11 +90,12 @@ class RunSettingsTest {
             "unmanaged", "observer", "nvidia-scope", "metrics")) {
             bad.put(named, "nope");
         }
-        for (final String flag : List.of("hold-launches", "virtual-gpu", "optimistic", "no-watchdog",
+        for (final String flag : List.of("hold-launches", "virtual-gpu", "space", "optimistic", "no-watchdog",
             "lock-memory", "warm-up")) {
             bad.put(flag, "perhaps");
         }
-        for (final String number : List.of("gpus", "clients-per-user", "tasks-per-user")) {
+        for (final String number : List.of("gpus", "space-reserve", "space-places", "clients-per-user",
+            "tasks-per-user")) {
             bad.put(number, "0");
         }
         for (final String path : List.of("policy-jar", "policy-file", "cgroup-rules", "limits", "dir", "journal")) {

@@ -86,7 +86,7 @@ class DispatcherCommandsTest {
             enforcer.mechanism, Observer.none("a test"), counters, counter -> 7,
             opened(HeldFile.openOrCreate(directory.resolve("held"))), ring, journal, new LiveModel(),
             new Cgroups(new CgroupTree(Path.of("/proc")), LiveRules.NONE, new GroupCommands(dispatcher)), null,
-            new WatchdogKeeper(null, () -> null, p -> { }), () -> 0,
+            new WatchdogKeeper(null, () -> null, p -> { }), null, () -> 0,
             () -> ""));
         savedFile = directory.resolve("saved.json");
         final PolicySource policies = PolicySource.builtIn();

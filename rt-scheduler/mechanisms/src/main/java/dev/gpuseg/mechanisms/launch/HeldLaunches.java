@@ -87,6 +87,17 @@ final class HeldLaunches implements AutoCloseable {
         return c.words.length;
     }
 
+    /** Whether a session of the context has work in flight, as far as its program says. */
+    boolean isInFlight(final ContextRef context) {
+        final Context c = find(context);
+        for (int i = 0; c != null && i < c.words.length; i++) {
+            if (c.words[i].isInFlight()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** The number of sessions. */
     int count(final ContextRef context) {
         final Context c = find(context);

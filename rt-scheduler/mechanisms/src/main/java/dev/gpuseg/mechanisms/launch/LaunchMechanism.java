@@ -7,6 +7,7 @@ import dev.gpuseg.ipc.Session;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Level 1, without privileges and with any driver: a context is disabled by holding its next launches. What it has
@@ -18,11 +19,21 @@ public final class LaunchMechanism implements Mechanism {
         new Capabilities(Capabilities.GATE, 0, 0, 0, 0, Integer.MAX_VALUE, false, "process", true);
     private static final byte[] NOTHING = new byte[0];
 
-    private final HeldLaunches launches = new HeldLaunches();
+    /** Longer than a kernel beside which a segment of the whole GPU makes sense. */
+    private static final long DRAIN_LIMIT_NS = 50_000_000;
+    private static final long LOOK_NS = 20_000;
 
-    /** There is nothing to connect to. */
-    public LaunchMechanism() {
-        // programs come by their sessions
+    private final HeldLaunches launches = new HeldLaunches();
+    private final boolean drains;
+
+    /**
+     * There is nothing to connect to: programs come by their sessions.
+     *
+     * @param drains whether a context counts as disabled only when it has nothing in flight, or after {@value
+     *               #DRAIN_LIMIT_NS} ns
+     */
+    public LaunchMechanism(final boolean drains) {
+        this.drains = drains;
     }
 
     @Override
@@ -59,9 +70,15 @@ public final class LaunchMechanism implements Mechanism {
     @Override
     public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
         final int enableCount) {
+        final long heldNs = System.nanoTime();
         for (int i = 0; i < disableCount; i++) {
             final long beganNs = System.nanoTime();
             outcome(disable[i], launches.hold(disable[i]), beganNs);
+        }
+        for (int i = 0; drains && i < disableCount; i++) {
+            while (launches.isInFlight(disable[i]) && System.nanoTime() - heldNs < DRAIN_LIMIT_NS) {
+                LockSupport.parkNanos(LOOK_NS);
+            }
         }
         for (int i = 0; i < enableCount; i++) {
             final long beganNs = System.nanoTime();
@@ -92,7 +109,7 @@ public final class LaunchMechanism implements Mechanism {
 
     @Override
     public Mechanism rehearsal() {
-        return new LaunchMechanism();
+        return new LaunchMechanism(drains);
     }
 
     @Override

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 class LaunchMechanismTest {
     private static final int GPU = 3;
 
-    private final LaunchMechanism mechanism = new LaunchMechanism();
+    private final LaunchMechanism mechanism = new LaunchMechanism(false);
     private final HeldSession first = new HeldSession();
     private final HeldSession second = new HeldSession();
     private final ContextRef a = new ContextRef(7, GPU, 101, 1, "a");

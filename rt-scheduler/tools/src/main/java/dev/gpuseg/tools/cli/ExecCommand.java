@@ -77,6 +77,11 @@ final class ExecCommand implements Callable<Integer> {
         description = "Longest time that a segment may hold the GPU, besides the hold-off (default: no limit).")
     private String budget;
 
+    @Option(names = "--reserve", paramLabel = "N%",
+        description = "Part of the GPU's multiprocessors that the program has for itself, with --priority and a daemon "
+            + "that keeps a part of the GPU free.")
+    private String reserve;
+
     @Option(names = "--weight", paramLabel = "N", description = "Share of best-effort time, 1..10000 (initially 100).")
     private String weight;
 

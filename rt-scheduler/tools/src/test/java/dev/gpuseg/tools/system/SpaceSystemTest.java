@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.tools.system;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.gpuseg.command.ExitCode;
+import dev.gpuseg.command.NativePrograms;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalReader;
+import dev.gpuseg.tools.process.Child;
+import dev.gpuseg.tools.process.JavaCommand;
+import dev.gpuseg.tools.rig.SystemRig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** {@code run --space}: a daemon beside a stand-in of MPS's control daemon, and programs on the stand-ins of CUDA. */
+@Timeout(300)
+class SpaceSystemTest {
+    private static final int LIMIT_S = 120;
+    private static final int LIMIT_MS = 1_000 * LIMIT_S;
+    private static final Path STAND_IN = Path.of(System.getProperty("gpuseg.root"), "rt-scheduler/native/tests/mps");
+    private static final String PLACES = "space-places: 2";
+    private static final String PROGRAM = "nvidia-cuda-mps-control";
+
+    @RegisterExtension
+    private final SystemRig rig = new SystemRig();
+    private int programs;
+
+    /** A control daemon outlives its daemon, if somebody is inside. */
+    @AfterEach
+    void endControlDaemon() throws IOException {
+        Files.deleteIfExists(note());
+    }
+
+    private Path pipe() {
+        return rig.directory().root().resolve("mps");
+    }
+
+    private Path note() {
+        return pipe().resolve(PROGRAM + ".pid");
+    }
+
+    private Child run(final String path, final String... options) {
+        final List<String> command = new ArrayList<>(List.of("env", "-u", "CUDA_MPS_PIPE_DIRECTORY", "PATH=" + path));
+        command.addAll(JavaCommand.daemon(options));
+        command.addAll(List.of("--dir", rig.directory().root().toString(), "--policy", "fp", "--space"));
+        command.addAll(rig.settings());
+        return rig.start("run", command);
+    }
+
+    private Child daemon() throws InterruptedException {
+        rig.without(PLACES).with(PLACES);
+        final Child daemon = run(STAND_IN + ":" + System.getenv("PATH"));
+        daemon.await("daemon ready", LIMIT_S);
+        return daemon;
+    }
+
+    private Child exec(final String... words) {
+        final List<String> command = new ArrayList<>(List.of("env", "-u", "CUDA_MPS_PIPE_DIRECTORY", "GPUSEG_DIR="
+            + rig.directory().root(), "GPUSEG_CUPTI=" + NativePrograms.ofClientLibrary("tests/cuda/libcupti.so.13"),
+            NativePrograms.ofClientLibrary("gpuseg-exec").toString()));
+        for (final String word : words) {
+            command.add(word.equals("APP") ? NativePrograms.ofClientLibrary("tests/cuda/inject_app").toString() : word);
+        }
+        programs++;
+        return rig.start("program" + programs, command);
+    }
+
+    /** What MPS would tell a program: its lines of the environment, sorted. */
+    private List<String> inside(final String... words) throws Exception {
+        final List<String> command = new ArrayList<>(List.of(words));
+        command.addAll(List.of("--", "env"));
+        final Child program = exec(command.toArray(new String[0]));
+        assertEquals(0, program.awaitExit(LIMIT_S), program.said());
+        return program.allLines().stream().filter(line -> line.startsWith("CUDA_MPS_")).sorted().toList();
+    }
+
+    @Test
+    void shouldPutProgramsWhereTheyBelong() throws Exception {
+        daemon();
+        final String at = "CUDA_MPS_PIPE_DIRECTORY=" + pipe();
+        assertEquals(List.of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=44", "CUDA_MPS_CLIENT_PRIORITY=1", at),
+            inside("--best-effort"));
+        assertEquals(List.of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=88", at), inside("--priority", "50"));
+        assertEquals(List.of(at), inside("--priority", "50", "--reserve", "5%"));
+        final Child first = exec("--best-effort", "--", "sleep", "1000");
+        final Child second = exec("--best-effort", "--", "sh", "-c", "sleep 1000 & exec sleep 0");
+        second.awaitExit(LIMIT_S);   // what it started holds the place
+        SystemRig.await("both have a place", LIMIT_MS, () -> !isFree(0) && !isFree(1));
+        final Child third = exec("--best-effort", "--", "env");
+        assertEquals(0, third.awaitExit(LIMIT_S));
+        assertTrue(third.said().contains("all 2 places of the space are taken"), third.said());
+        assertFalse(third.allLines().stream().anyMatch(line -> line.startsWith("CUDA_MPS_")), third.said());
+        SystemRig.signal(first, "KILL");
+        SystemRig.await("its place is free", LIMIT_MS, () -> isFree(0));
+    }
+
+    private boolean isFree(final int place) {
+        try {
+            return new ProcessBuilder("flock", "-n", rig.directory().root().resolve("place" + place).toString(), "true")
+                .start().waitFor() == 0;
+        } catch (final IOException | InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private long disabled() {
+        final AtomicLong found = new AtomicLong();
+        JournalReader.forEach(rig.directory().journal(), event -> found.addAndGet(
+            event.kind() == EventKind.DISABLE ? 1 : 0));
+        return found.get();
+    }
+
+    @Test
+    void shouldHoldNobodyForAReservedTaskAndTheOthersForALongOne() throws Exception {
+        daemon();
+        final Child training = exec("--best-effort", "--", "APP", "without-end");
+        training.await("launches", LIMIT_S);
+        SystemRig.await("it has a segment", LIMIT_MS, () -> "running".equals(rig.state("exec:inject_app")));
+        final Child loop = exec("--priority", "90", "--reserve", "10%", "--name", "loop", "--", "APP", "without-end");
+        SystemRig.await("the loop has a segment", LIMIT_MS, () -> "running".equals(rig.state("loop")));
+        assertEquals("running", rig.state("exec:inject_app"));
+        final Child more = exec("--priority", "90", "--reserve", "10%", "--name", "more", "--", "APP", "while", "1");
+        assertEquals(0, more.awaitExit(LIMIT_S), more.said());
+        assertTrue(more.said().contains("reserve is 10%, and 2% of the reserve of 12% are free"), more.said());
+        SystemRig.signal(loop, "TERM");
+        assertEquals(0, loop.awaitExit(LIMIT_S), loop.said());
+        assertEquals(0, disabled());
+        final Child inference = exec("--priority", "80", "--name", "long", "--", "APP", "while", "500");
+        assertEquals(0, inference.awaitExit(LIMIT_S), inference.said());
+        SystemRig.await("the journal says it", LIMIT_MS, () -> disabled() > 0);
+        SystemRig.signal(training, "TERM");
+        assertEquals(0, training.awaitExit(LIMIT_S), training.said());
+    }
+
+    @Test
+    void shouldRefuseRealTimeTasksOutsideOfTheSpace() throws Exception {
+        daemon();
+        final Child outside = exec("--priority", "80", "--name", "outside", "--", "env", "-u",
+            "CUDA_MPS_PIPE_DIRECTORY", NativePrograms.ofClientLibrary("tests/cuda/inject_app").toString(),
+            "while", "1");
+        assertEquals(0, outside.awaitExit(LIMIT_S), outside.said());
+        assertTrue(outside.said().contains("task \"outside\": its program is outside of the space; start it with "
+            + "`gpuseg exec --priority 80`"), outside.said());
+        final Child greedy = exec("--priority", "80", "--name", "greedy", "--", "env", "-u",
+            "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", NativePrograms.ofClientLibrary("tests/cuda/inject_app").toString(),
+            "while", "1");
+        assertEquals(0, greedy.awaitExit(LIMIT_S), greedy.said());
+        assertTrue(greedy.said().contains("may use 100% of the GPU and would take the reserve"), greedy.said());
+    }
+
+    @Test
+    void shouldStartTheControlDaemonAgainAndLeaveItToTheNextDaemonWithProgramsInside() throws Exception {
+        final Child daemon = daemon();
+        final long first = controlPid();
+        Files.delete(note());
+        SystemRig.await("it was started again", LIMIT_MS,
+            () -> rig.status().path("space").path("restarts").asLong() == 1 && controlPid() > 0
+                && controlPid() != first);
+        final long second = controlPid();
+        Files.writeString(pipe().resolve("clients"), "4711\n4712\n");
+        SystemRig.signal(daemon, "TERM");
+        assertEquals(0, daemon.awaitExit(LIMIT_S), daemon.said());
+        assertTrue(daemon.said().contains("goes on, since 2 programs are inside"), daemon.said());
+        final Child next = daemon();
+        assertEquals(second, controlPid());
+        SystemRig.signal(next, "KILL");
+        next.awaitExit(LIMIT_S);
+        Files.delete(pipe().resolve("clients"));
+        final Child last = daemon();
+        assertEquals(second, controlPid());
+        SystemRig.signal(last, "TERM");
+        assertEquals(0, last.awaitExit(LIMIT_S), last.said());
+        assertEquals(0, controlPid(), "nobody was inside: it has ended");
+        assertFalse(Files.exists(rig.directory().root().resolve("space")));
+    }
+
+    /** 0 if it is not there. */
+    private long controlPid() {
+        try {
+            return Long.parseLong(Files.readString(note()).strip());
+        } catch (final IOException | NumberFormatException e) {
+            return 0;
+        }
+    }
+
+    @Test
+    void shouldSayWhatIsMissing() throws Exception {
+        final Path java = Path.of(System.getProperty("java.home")).resolve("bin");
+        final Child daemon = run(java.toString());
+        assertEquals(ExitCode.FAILURE, daemon.awaitExit(LIMIT_S), daemon.said());
+        assertTrue(daemon.said().contains("--space: ") && daemon.said().contains(PROGRAM)
+            && daemon.said().contains("leave --space out"), daemon.said());
+    }
+}
