@@ -14,10 +14,12 @@ import java.util.Arrays;
  * has used up its slice. Without such an occasion it ends after {@value #TURN_NS} ns. Time in which best effort does
  * not have the GPU does not count.
  *
- * <p>A turn is counted from when its context was enabled, as {@link #applied} reports it: slow calls make turns longer,
- * never shorter, and whoever stayed on meanwhile has it counted as had. One that joins has had as much as the least of
- * the others. After a change that took {@value #LATE_NS} ns or more, a turn lasts {@value #LATE_FACTOR} times as long
- * as the change did, at most {@value #MOST_NS} ns: a late call may stop the kernel of a segment that began meanwhile.
+ * <p>A turn is counted from when its context was enabled, as {@link #applied} reports it, and only while it is: slow
+ * calls make turns longer, never shorter, and whoever stayed on meanwhile has it counted as had. A context that is not
+ * enabled within {@value #MOST_NS} ns loses its turn. One that joins has had as much as the least of the others.
+ *
+ * <p>After a change that took {@value #LATE_NS} ns or more, a turn lasts {@value #LATE_FACTOR} times as long as the
+ * change did, at most {@value #MOST_NS} ns: a late call may stop the kernel of a segment that began meanwhile.
  *
  * <p>All times in ns of CLOCK_MONOTONIC. Not thread-safe; starts nothing, reads no clock, and allocates nothing after
  * construction.
@@ -43,12 +45,16 @@ public final class BestEffortTurns {
     private final int[] position;
     private int count;
     private final long[] hadNs;
+    /** By context: disabled, as far as was reported. */
+    private final boolean[] off;
     private int holder = NONE;
     /** It keeps the hardware until its disable is reported. */
     private int leaving = NONE;
     private long leftNs;
     private boolean awaitsOn;
     private long gaveNs;
+    /** From when on the turn's context is to be enabled: since it has the turn, or best effort the GPU. */
+    private long sinceNs;
     /** How long this turn lasts at least, since the change to it was late. */
     private long lateNs;
     private boolean paused;
@@ -80,6 +86,7 @@ public final class BestEffortTurns {
         position = new int[contexts];
         Arrays.fill(position, NONE);
         hadNs = new long[contexts];
+        off = new boolean[contexts];
     }
 
     /**
@@ -91,6 +98,7 @@ public final class BestEffortTurns {
      */
     public boolean takesPart(final int contextId, final boolean takesPart) {
         final int at = position[contextId];
+        off[contextId] &= takesPart;   // one that is gone leaves its id to another
         if (takesPart == (at != NONE)) {
             return false;
         }
@@ -119,19 +127,23 @@ public final class BestEffortTurns {
      * @param atNs      when
      */
     public void applied(final int contextId, final boolean on, final long atNs) {
+        final boolean isNews = atNs - countedNs > 0;
+        if (contextId == holder && isNews) {
+            charge(atNs);
+        }
+        off[contextId] = !on;
         if (on && contextId == holder && awaitsOn) {
             awaitsOn = false;
             final long tookNs = atNs - gaveNs;
             lateNs = tookNs < LATE_NS ? 0 : Math.min(LATE_FACTOR * tookNs, MOST_NS);
-            if (!paused && atNs - countedNs > 0) {
-                countedNs = atNs;
+            if (!paused && isNews) {
                 usedNs = 0;
-                nextNs = count > 1 ? atNs + turnNs() : Time.NEVER;
             }
         } else if (!on && contextId == leaving) {
             hadNs[contextId] += Math.max(0, atNs - leftNs);
             leaving = NONE;
         }
+        setNext();
     }
 
     /**
@@ -144,19 +156,31 @@ public final class BestEffortTurns {
         charge(nowNs);
         final boolean givenBack = paused && !isTaken;
         paused = isTaken;
+        if (givenBack) {
+            sinceNs = nowNs;
+        }
         if (count < 2) {
             if (count == 1 && holder != member[0]) {
                 give(member[0], nowNs);
             }
-            nextNs = Time.NEVER;
-            return;
-        }
-        if (holder == NONE) {
+        } else if (holder == NONE) {
             give(least(NONE), nowNs);
-        } else if (!paused && usedNs >= (givenBack ? Math.max(LEAST_NS, lateNs) : turnNs())) {
+        } else if (!paused && isOver(givenBack ? Math.max(LEAST_NS, lateNs) : turnNs())) {
             give(least(holder), nowNs);
         }
-        nextNs = paused ? Time.NEVER : nowNs + turnNs() - usedNs;
+        setNext();
+    }
+
+    private boolean isOver(final long lengthNs) {
+        return usedNs >= lengthNs || off[holder] && countedNs - sinceNs >= MOST_NS;
+    }
+
+    private void setNext() {
+        if (paused || count < 2 || holder == NONE) {
+            nextNs = Time.NEVER;
+        } else {
+            nextNs = off[holder] ? sinceNs + MOST_NS : countedNs + turnNs() - usedNs;
+        }
     }
 
     private long turnNs() {
@@ -165,7 +189,7 @@ public final class BestEffortTurns {
 
     private void charge(final long nowNs) {
         final long ranNs = Math.max(0, nowNs - countedNs);
-        if (holder != NONE && !paused) {
+        if (holder != NONE && !paused && !off[holder]) {
             hadNs[holder] += ranNs;
             usedNs += ranNs;
         }
@@ -186,6 +210,7 @@ public final class BestEffortTurns {
         holder = next;
         awaitsOn = true;
         gaveNs = nowNs;
+        sinceNs = nowNs;
         lateNs = 0;
         usedNs = 0;
     }

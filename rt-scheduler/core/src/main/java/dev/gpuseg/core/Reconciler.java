@@ -13,12 +13,16 @@ import java.util.Arrays;
  * <ol>
  * <li>Contexts to be disabled are written to the held file, then disabled.
  * <li>It reads the desired state again before it enables anything: a newer one may want more disabled.
- * <li>When nothing is left to disable, the state is <em>enforced</em>: grants may go out. Then contexts are enabled.
+ * <li>When nothing is left to disable, the state is <em>enforced</em>: grants may go out. Then contexts are enabled, in
+ * the same cycle: if processes come and go all the time, there is something to disable anew in every cycle.
  * <li>When nothing is left to enable either, the state is <em>settled</em>.
  * </ol>
  * If a context cannot be disabled, the state counts as enforced but incomplete (grants do not wait for it: fail open),
  * and all is tried again after {@value #RETRY_NS} ns. After a failure a context may be disabled or not, whatever was
  * tried: it stays in the held file until an enable succeeds, and a state that wants it disabled disables it again.
+ *
+ * <p>Enables are put off <em>once</em>, by a context that cannot be disabled or is not attached yet. The next cycle
+ * makes them: nobody keeps others off the device by what he does.
  *
  * <h2>Devices that change all at once</h2>
  * If the device takes disables and enables in one step, as a driver that rewrites its runlist does, a cycle asks for
@@ -54,8 +58,8 @@ public final class Reconciler {
         long snapshot(boolean[] off);
 
         /**
-         * Whether contexts of the state that was just read still wait to be attached. The state is then read again in
-         * the next cycle, after they were.
+         * Whether contexts of the state that was just read still wait to be attached. It is then not called enforced,
+         * and read again in the next cycle, after they were.
          *
          * @return false where contexts are attached before they are in any state
          */
@@ -151,6 +155,14 @@ public final class Reconciler {
     private int disableCount;
     private int enableCount;
     private boolean lacksRoom;
+    /** No context of the state that was read last waits to be attached. */
+    private boolean isWhole = true;
+    /** Enables were put off: the next ones are made. */
+    private boolean hasPutOff;
+    /** The next step leaves disables out: they have just failed. */
+    private boolean enablesOnly;
+    /** The version of the state whose disables they were. */
+    private long triedVersion = NONE;
 
     private long appliedVersion = NONE;
     private long retryAtNs = Time.NEVER;
@@ -183,6 +195,8 @@ public final class Reconciler {
         Arrays.fill(held, false);
         retryAtNs = Time.NEVER;
         pendingVersion = NONE;
+        hasPutOff = false;
+        enablesOnly = false;
         invalidate();
     }
 
@@ -297,31 +311,46 @@ public final class Reconciler {
             return false;
         }
         retryAtNs = Time.NEVER;
-        final long version = desired.snapshot(wantedOff);
-        if (desired.awaitsAttach()) {
+        while (step(nowNs)) {
+            continue;   // each disables a context more, or is the last
+        }
+        return true;
+    }
+
+    /** Disables or enables what the newest state wants; whether there may be something left to enable. */
+    private boolean step(final long nowNs) {
+        final long newest = desired.snapshot(wantedOff);
+        final long version = enablesOnly ? triedVersion : newest;   // disables of a newer one are left
+        isWhole = !desired.awaitsAttach();
+        if (!isWhole && !hasPutOff) {
+            hasPutOff = true;
             invalidate();
-            return true;
+            return false;
         }
         collect();
         lacksRoom = false;
         if (disableCount > 0) {
             holdDisables(nowNs);
-        } else if (!atOnce || enableCount == 0) {
-            effects.enforced(version, false);   // what is left to enable does not hold grants up
+        } else if (!enablesOnly && (!atOnce || enableCount == 0)) {
+            enforced(version, false);   // what is left to enable does not hold grants up
         }
+        enablesOnly = false;
         if (disableCount + enableCount == 0) {
             if (lacksRoom) {
-                effects.enforced(version, true);
+                enforced(version, true);
             }
             finish(version);
-            return true;
+            return false;
         }
         final long doneNs = apply();
         pendingVersion = version;
-        if (doneNs != Effects.PENDING) {
-            complete(doneNs);
+        return doneNs != Effects.PENDING && end(doneNs);
+    }
+
+    private void enforced(final long version, final boolean incomplete) {
+        if (isWhole) {
+            effects.enforced(version, incomplete);
         }
-        return true;
     }
 
     /** What is to be enabled counts as disabled no more, even if that fails: it may have happened. */
@@ -351,7 +380,7 @@ public final class Reconciler {
                 }
             }
         }
-        disableCount = disables;
+        disableCount = enablesOnly ? 0 : disables;
         enableCount = disableCount > 0 && !atOnce ? 0 : enables;
     }
 
@@ -383,6 +412,11 @@ public final class Reconciler {
         if (!isPending()) {
             throw new IllegalStateException("nothing is pending");
         }
+        end(nowNs);
+    }
+
+    /** As {@link #step}. */
+    private boolean end(final long nowNs) {
         final long version = pendingVersion;
         pendingVersion = NONE;
         final boolean wasDisabling = disableCount > 0 || lacksRoom;
@@ -394,20 +428,27 @@ public final class Reconciler {
         }
         final boolean incomplete = disablesFailed || lacksRoom;
         if (wasDisabling || atOnce) {
-            effects.enforced(version, incomplete);
+            enforced(version, incomplete);
         }
         if (atOnce || !wasDisabling) {
             finish(version);
-        } else if (incomplete) {
-            appliedVersion = version;   // not settled: tried again later, and nothing is enabled until then
-        } else {
-            invalidate();   // look again: a newer state may want more disabled, and enables of this one are left
+            return false;
         }
+        if (incomplete && !hasPutOff) {
+            hasPutOff = true;
+            appliedVersion = version;   // not settled: tried again later
+            return false;
+        }
+        enablesOnly = incomplete;
+        triedVersion = version;
+        invalidate();   // look again: a newer state may want more disabled, and enables of this one are left
+        return true;
     }
 
     private void finish(final long version) {
-        appliedVersion = version;
-        if (retryAtNs == Time.NEVER) {
+        hasPutOff = false;
+        appliedVersion = isWhole ? version : NONE;
+        if (isWhole && retryAtNs == Time.NEVER) {
             effects.settled(version);
         }
     }

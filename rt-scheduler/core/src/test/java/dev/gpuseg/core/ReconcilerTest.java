@@ -339,6 +339,36 @@ class ReconcilerTest {
     }
 
     @Test
+    void shouldPutOffEnablesOnceForContextsThatAreNotAttached() {
+        final World w = new World(false).want(1, 2);
+        w.cycles(0);
+        w.want(2);
+        w.awaitsAttach = true;
+        w.log.clear();
+        assertTrue(w.reconciler.cycle(1));
+        assertEquals(List.of(), w.log);
+        assertTrue(w.reconciler.cycle(1));
+        assertEquals(List.of("enable 1", "clear 1", "enabled 1"), w.log, "nothing is called enforced or settled");
+        w.awaitsAttach = false;
+        assertEquals(List.of("enforced 2", "settled 2"), w.cycles(1));
+    }
+
+    @Test
+    void shouldPutOffEnablesOnceForAContextThatCannotBeDisabled() {
+        final World w = new World(false).want(1);
+        w.cycles(0);
+        w.want(2);
+        w.failing.add(2);
+        assertEquals(List.of("hold 2", "disable 2", "failed", "enforced 2 incomplete"), w.cycles(1));
+        assertEquals(List.of("disable 2", "failed", "enforced 2 incomplete", "enable 1", "clear 1", "enabled 1"),
+            w.cycles(w.reconciler.dueNs()));
+        assertTrue(w.reconciler.dueNs() > w.nowNs, "and tried again later");
+        w.failing.clear();
+        assertTrue(w.cycles(w.reconciler.dueNs()).contains("disabled 2"));
+        assertEquals(Set.of(2), w.disabled);
+    }
+
+    @Test
     void shouldWaitForADeviceThatTakesTime() {
         final World w = new World(true).want(1);
         w.slow = true;
@@ -383,8 +413,9 @@ class ReconcilerTest {
                 if (!reconcilesAtOnce()) {
                     assertTrue(disableCount == 0 || enableCount == 0, "one at a time");
                     for (int c = 0; enableCount > 0 && c < CONTEXTS; c++) {
-                        assertTrue(!wantedAtSnapshot.contains(c) || !reconciler.isAttached(c) || reconciler.isOff(c),
-                            "nothing is enabled while something is left to disable");
+                        assertTrue(!wantedAtSnapshot.contains(c) || !reconciler.isAttached(c) || reconciler.isOff(c)
+                            || failing.contains(c) || !heldFile.contains(c),
+                            "nothing is enabled while something is left that can be disabled");
                     }
                 }
                 for (int i = 0; i < enableCount; i++) {

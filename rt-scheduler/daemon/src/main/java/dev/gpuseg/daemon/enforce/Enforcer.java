@@ -13,6 +13,7 @@ import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.observer.Alert;
 import java.io.UncheckedIOException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
@@ -40,6 +41,8 @@ public final class Enforcer implements Enforcement, Runnable {
     private long releasesSeen;
     private final DesiredState desired;
     private final ManyToOneConcurrentLinkedQueue<Runnable> lifecycle = new ManyToOneConcurrentLinkedQueue<>();
+    /** W dispatcher before it publishes a state with the context, and this thread: attaches in {@link #lifecycle}. */
+    private final AtomicInteger attaching = new AtomicInteger();
     private final EnforcerResults results;
     private final WantedTimeslices timeslices;
     private final AppliedState applied;
@@ -105,7 +108,11 @@ public final class Enforcer implements Enforcement, Runnable {
 
     @Override
     public void attach(final ContextRef context) {
-        lifecycle.add(() -> onAttach(context));
+        attaching.incrementAndGet();
+        lifecycle.add(() -> {
+            attaching.decrementAndGet();
+            onAttach(context);
+        });
         kick();
     }
 
@@ -403,7 +410,7 @@ public final class Enforcer implements Enforcement, Runnable {
 
         @Override
         public boolean awaitsAttach() {
-            return !lifecycle.isEmpty();
+            return attaching.get() > 0;
         }
     }
 }
