@@ -10,6 +10,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -138,8 +139,18 @@ public final class CudaBench {
     /** Kernels back to back until stopped; gpu -1 = the first that the environment shows. */
     public Other startOther(final String name, final double kernelMs, final String perIteration,
         final int gpu) throws IOException {
-        return startCounting(name, page -> List.of(program("be"), page.toString(), Double.toString(kernelMs),
-            perIteration, Integer.toString(RUN_LIMIT_S * 4), Integer.toString(gpu)));
+        return startOther(name, kernelMs, perIteration, gpu, List.of());
+    }
+
+    /** The same with a command before it. */
+    Other startOther(final String name, final double kernelMs, final String perIteration, final int gpu,
+        final List<String> environment) throws IOException {
+        return startCounting(name, page -> {
+            final List<String> command = new ArrayList<>(environment);
+            command.addAll(List.of(program("be"), page.toString(), Double.toString(kernelMs), perIteration,
+                Integer.toString(RUN_LIMIT_S * 4), Integer.toString(gpu)));
+            return command;
+        });
     }
 
     /** A process that counts in a page (struct be_page). */

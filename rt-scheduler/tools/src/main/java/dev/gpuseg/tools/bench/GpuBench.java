@@ -106,6 +106,11 @@ public final class GpuBench implements AutoCloseable {
         return cuda;
     }
 
+    /** For files of this run; gone after it. */
+    Path directory() {
+        return root;
+    }
+
     /** The GPU before the load that settles its clocks. */
     public String smiBefore() {
         return smiBefore;
@@ -133,11 +138,17 @@ public final class GpuBench implements AutoCloseable {
     /** Runs best-effort processes meanwhile; their number and their wrong results go into the scenario's "checked". */
     void against(final int count, final double kernelMs, final ObjectNode scenario, final Body body)
         throws IOException, InterruptedException, TimeoutException {
+        against(count, kernelMs, scenario, List.of(), body);
+    }
+
+    /** The same with a command before that of each of them. */
+    void against(final int count, final double kernelMs, final ObjectNode scenario, final List<String> environment,
+        final Body body) throws IOException, InterruptedException, TimeoutException {
         final List<CudaBench.Other> running = new ArrayList<>();
         final String group = "group-" + groups++;
         try {
             for (int i = 0; i < count; i++) {
-                running.add(cuda.startOther(group + "-" + i, kernelMs, perIteration, -1));
+                running.add(cuda.startOther(group + "-" + i, kernelMs, perIteration, -1, environment));
             }
             watch(running, scenario, body);
         } finally {

@@ -104,6 +104,10 @@ public final class GpuBenchText {
                     cell.path("anticipated").asLong(), cell.path("anticipations_wasted").asLong(),
                     cell.path("anticipations_over_budget").asLong());
             }
+            if (cell.has("others_to_default")) {
+                to.printf(Locale.ROOT, "%-12s %-24s best-effort work to that by the driver alone: %.1f%%%n", "",
+                    strategy, cell.path("others_to_default").asDouble() * PERCENT);
+            }
             if (cell.has("others_to_unanticipated")) {
                 to.printf(Locale.ROOT, "%-12s %-24s best-effort work to that without anticipation: %.1f%%%n", "",
                     strategy, cell.path("others_to_unanticipated").asDouble() * PERCENT);

@@ -49,10 +49,17 @@ final class PeriodicProcesses {
     private final GpuBench bench;
     /** Of the scenario; names files. */
     private final String scenario;
+    private final List<String> environment;
 
     PeriodicProcesses(final GpuBench bench, final String scenario) {
+        this(bench, scenario, List.of());
+    }
+
+    /** With a command before that of each process that runs {@link #together} with others. */
+    PeriodicProcesses(final GpuBench bench, final String scenario, final List<String> environment) {
         this.bench = bench;
         this.scenario = scenario;
+        this.environment = environment;
     }
 
     /** Each by itself, with nobody else on the GPU and without a daemon. */
@@ -142,7 +149,8 @@ final class PeriodicProcesses {
             (int) Math.ceil(WARM_MS / part.periodMs()));
         command.addAll(List.of("--name", cellName, "--samples", bench.samples(cellName).toString()));
         return bench.cuda().startCounting(cellName, page -> {
-            final List<String> all = new ArrayList<>(GpuBench.in(daemon, command));
+            final List<String> all = new ArrayList<>(environment);
+            all.addAll(GpuBench.in(daemon, command));
             all.addAll(List.of("--own-page", page.toString(), "--gate", "--stay"));
             return all;
         });

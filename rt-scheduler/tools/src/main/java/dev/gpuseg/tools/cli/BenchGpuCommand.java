@@ -61,8 +61,8 @@ final class BenchGpuCommand implements Callable<Integer> {
     private boolean json;
 
     @Option(names = "--scenarios", paramLabel = "NAME", split = ",", completionCandidates = Scenarios.class,
-        description = "Any of ${COMPLETION-CANDIDATES} (default: all; those of PyTorch are left out without torch, "
-            + "gpus with a single GPU). PyTorch is that of python3.")
+        description = "Any of ${COMPLETION-CANDIDATES} (default: all but disb; those of PyTorch are left out "
+            + "without torch, gpus with a single GPU). PyTorch is that of python3.")
     private List<String> scenarios;
 
     /** For completion and help. */
@@ -178,6 +178,7 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     private List<GpuScenario> chosen() {
         return GpuScenarios.all(KERNEL_MS, OTHER_KERNEL_MS, OTHERS, strategies).stream()
-            .filter(s -> scenarios == null || scenarios.contains(s.name())).toList();
+            .filter(s -> scenarios == null ? !s.name().equals(GpuScenarios.ON_DEMAND) : scenarios.contains(s.name()))
+            .toList();
     }
 }

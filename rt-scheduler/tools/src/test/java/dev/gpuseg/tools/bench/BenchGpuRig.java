@@ -198,6 +198,7 @@ abstract class BenchGpuRig {
         arguments.addAll(List.of(options));
         final List<String> java = JavaCommand.of(Gpuseg.class, arguments);
         java.addAll(1, List.of("-Dgpuseg.bench.settle=" + settleMs, "-Dgpuseg.bench.others=3",
+            "-Dgpuseg.bench.disb=a",
             "-Dgpuseg.programs=" + programs(), "-Dgpuseg.nvidia.library=" + FAKE,
             "-Dgpuseg.config=" + settings(), "-Dgpuseg.nvidia.gpus=" + root.resolve("gpus")));
         command.addAll(java);

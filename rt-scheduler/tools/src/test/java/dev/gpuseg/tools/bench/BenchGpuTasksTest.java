@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.command.ExitCode;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -29,6 +30,32 @@ class BenchGpuTasksTest extends BenchGpuRig {
         assertTrue(scenario.path("cells").get(1).path("others_to_unanticipated").asDouble() > 0, all);
         assertEquals(0, GpuGoals.wrong(result));
         assertTrue(run.out().contains("servo"), run.out());
+        RecordedRunsTest.assertFollows(root().resolve("out/bench/results.json"));
+    }
+
+    /** MPS is two scripts here: its clients are known by what stands in their environment. */
+    @Test
+    void shouldMeasureInferenceServingByDriverMpsAndDaemon() throws Exception {
+        script(python().resolveSibling("nvidia-cuda-mps-control"), """
+            #!/bin/sh
+            [ -d "$CUDA_MPS_PIPE_DIRECTORY" ] && [ -d "$CUDA_MPS_LOG_DIRECTORY" ] || exit 9
+            [ "$1" = -d ] || cat >> "$0.told"
+            """);
+        final Ended run = bench("--scenarios", "disb", "--strategies", "NONE,OPTIMISTIC");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("disb");
+        assertEquals(List.of("A, default", "A, interrupt, optimistic", "A, MPS"), strategies(scenario), all);
+        for (final JsonNode cell : scenario.path("cells")) {
+            assertEquals(1, cell.path("tasks").size(), all);
+            assertTrue(cell.path("others_per_ms").asDouble() > 0, all);
+            final JsonNode task = cell.path("tasks").get(0);
+            assertTrue(task.path("jobs").asInt() > 0 && task.has("p99_to_alone") && task.has("missed"), all);
+        }
+        assertTrue(run.out().contains("best-effort work to that by the driver alone"), run.out());
+        assertEquals(0, GpuGoals.wrong(result));
+        assertEquals("quit\n", Files.readString(python().resolveSibling("nvidia-cuda-mps-control.told")));
         RecordedRunsTest.assertFollows(root().resolve("out/bench/results.json"));
     }
 
