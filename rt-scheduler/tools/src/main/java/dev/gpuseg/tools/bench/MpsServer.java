@@ -44,12 +44,14 @@ final class MpsServer implements AutoCloseable {
     }
 
     @Override
-    public void close() throws InterruptedException, TimeoutException {
+    public void close() throws TimeoutException {
         final List<String> command = new ArrayList<>(environment);
         command.add(CONTROL);
         try (Child control = Child.startListening(CONTROL, command, errors)) {
             control.tell(List.of("quit"));
             control.awaitExit(LIMIT_S);
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();   // told, and ends by itself
         }
     }
 }
