@@ -387,6 +387,23 @@ public final class Node {
     }
 
     /**
+     * A whole percentage, such as 12%.
+     *
+     * @param min smallest
+     * @param max largest
+     * @return the number before the sign
+     * @throws InvalidFileException if it is none, or outside of the limits
+     */
+    public int percent(final int min, final int max) throws InvalidFileException {
+        final int value = kind == Kind.TEXT && text.matches("(0|[1-9][0-9]{0,2})%")
+            ? Integer.parseInt(text.substring(0, text.length() - 1)) : -1;
+        if (value < min || value > max) {
+            throw refuse("is " + show() + "; write " + min + "%.." + max + "%, like " + Math.max(min, max / 4) + "%");
+        }
+        return value;
+    }
+
+    /**
      * A whole number within wide limits.
      *
      * @param min smallest

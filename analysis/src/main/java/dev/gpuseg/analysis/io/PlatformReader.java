@@ -6,6 +6,7 @@ import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.PlatformLimits;
+import dev.gpuseg.analysis.model.SpaceLimits;
 import dev.gpuseg.analysis.model.TurnLimits;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -24,10 +25,11 @@ import java.util.Set;
 final class PlatformReader {
     private static final Set<String> PLATFORM_KEYS = Set.of("cpus", "gpus", "epsilon", "alpha", "theta", "timeslice",
         "optimistic", "profile", "description", "measured", "stall", "amd", "quiet", "churn", "simulated",
-        "co_run", "clock", "newcomers", "contexts", "samples", "turns");
+        "space", "clock", "newcomers", "contexts", "samples", "turns");
     private static final Set<String> GPU_KEYS = Set.of("epsilon", "alpha", "theta", "timeslice", "stall", "amd");
     private static final Set<String> QUIET_KEYS = Set.of("epsilon", "alpha");
     private static final Set<String> STALL_KEYS = Set.of("length", "period");
+    private static final Set<String> SPACE_KEYS = Set.of("reserve", "slowdown", "in_flight");
     private static final Set<String> TURN_KEYS = Set.of("slice", "contexts", "wait", "samples");
     private static final Set<String> NEWCOMER_KEYS = Set.of("delay", "period");
 
@@ -87,7 +89,7 @@ final class PlatformReader {
         final List<Gpu> gpus = gpus(lookUp(node, base, "gpus"), toGpu(node, base, null));
         try {
             return new Platform(count, gpus, optimistic != null && optimistic.flag(), profile, isSimulated(node, base),
-                coRunPercent(lookUp(node, base, "co_run")), limits(node, base, given.get("churn") != null));
+                space(lookUp(node, base, "space")), limits(node, base, given.get("churn") != null));
         } catch (final InvalidModelException e) {
             throw given.refusal(e.getMessage());
         }
@@ -168,19 +170,15 @@ final class PlatformReader {
         return permille;
     }
 
-    /** How much longer work beside a segment may make it; 0 if that is not said. */
-    private static int coRunPercent(final Node node) throws InvalidFileException {
+    /** What runs beside a segment. */
+    private static SpaceLimits space(final Node node) throws InvalidFileException {
         if (node == null) {
-            return 0;
+            return SpaceLimits.NONE;
         }
-        final String text = node.kind() == Node.Kind.TEXT ? node.text() : "";
-        final int percent = text.matches("[1-9][0-9]{0,2}%")
-            ? Integer.parseInt(text.substring(0, text.length() - 1)) : 0;
-        if (percent < 1 || percent > Platform.MAX_CO_RUN) {
-            throw node.refuse("is " + node.show() + "; write how much longer work beside a GPU segment may make it, "
-                + "1%.." + Platform.MAX_CO_RUN + "%, like co_run: 10%, or leave it out");
-        }
-        return percent;
+        node.requireMapping(SPACE_KEYS, "{reserve: 12%, slowdown: 50%, in_flight: 2ms}");
+        final Node reserve = node.get("reserve");
+        return new SpaceLimits(reserve == null ? 0 : reserve.percent(1, SpaceLimits.MAX_RESERVE),
+            node.required("slowdown").percent(0, SpaceLimits.MAX_SLOWDOWN), node.required("in_flight").durationNs());
     }
 
     /** The profile with the delays that were measured while no process made or freed a context. */

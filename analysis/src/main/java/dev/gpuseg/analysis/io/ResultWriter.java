@@ -150,8 +150,8 @@ public final class ResultWriter {
             if (indent && set.platform().simulated()) {
                 out.writeBooleanField("simulated", true);
             }
-            if (set.platform().coRunPercent() > 0) {
-                out.writeNumberField("co_run_percent", set.platform().coRunPercent());
+            if (!set.platform().space().isNone()) {
+                out.writeStringField("space", set.platform().space().text());
             }
             out.writeObjectFieldStart("results");
             for (final AnalysisResult result : results) {

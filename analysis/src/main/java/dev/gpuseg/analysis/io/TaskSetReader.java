@@ -7,6 +7,7 @@ import dev.gpuseg.analysis.model.MissLimit;
 import dev.gpuseg.analysis.model.Overload;
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.Segment;
+import dev.gpuseg.analysis.model.SpaceLimits;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
@@ -32,7 +33,7 @@ public final class TaskSetReader {
         "chains");
     private static final Set<String> TASK_KEYS = Set.of("name", "cpu", "gpu", "period", "deadline", "jitter",
         "blocking", "priority", "gpu_priority", "best_effort", "process", "segments", "description", "max_period",
-        "weakly_hard", "overload");
+        "weakly_hard", "overload", "reserve");
     private static final Set<String> MISS_KEYS = Set.of("misses", "jobs");
     private static final Set<String> OVERLOAD_KEYS = Set.of("period", "typical");
     private static final Set<String> SEGMENT_KEYS = Set.of("cpu", "gpu");
@@ -199,6 +200,7 @@ public final class TaskSetReader {
         final Node processNode = node.get("process");
         final MissLimit missLimit = toMissLimit(node.get("weakly_hard"));
         final Overload overload = toOverload(node.get("overload"));
+        final Node reserveNode = node.get("reserve");
         final Node priorityNode = node.get("priority");
         final Node gpuPriorityNode = node.get("gpu_priority");
         if (bestEffort && (priorityNode != null || gpuPriorityNode != null)) {
@@ -220,7 +222,8 @@ public final class TaskSetReader {
         try {
             final Task task = new Task(name, cpu, gpu, period, deadline, optionalNs(node, "jitter"),
                 optionalNs(node, "blocking"), priority, gpuPriority, bestEffort, processNode == null ? null
-                    : processNode.word(), missLimit, overload, segments);
+                    : processNode.word(), missLimit, overload, reserveNode == null ? 0
+                    : reserveNode.percent(1, SpaceLimits.MAX_RESERVE), segments);
             if (task.gpuSegmentCount() > 0 && platform.gpus().isEmpty()) {
                 throw node.refusal(node.what() + ": it has GPU segments but the platform gives no epsilon; write the "
                     + "update delay of the GPU in platform, like epsilon: 1ms");

@@ -9,6 +9,7 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.PlatformLimits;
 import dev.gpuseg.analysis.model.Segment;
+import dev.gpuseg.analysis.model.SpaceLimits;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import java.io.IOException;
@@ -78,8 +79,8 @@ public final class TaskSetWriter {
         if (set.platform().simulated()) {
             out.writeBooleanField("simulated", true);
         }
-        if (set.platform().coRunPercent() > 0) {
-            out.writeStringField("co_run", set.platform().coRunPercent() + "%");
+        if (!set.platform().space().isNone()) {
+            writeSpace(out, set.platform().space());
         }
         writeLimits(out, set.platform().limits());
         if (set.platform().gpus().size() == 1) {
@@ -93,6 +94,16 @@ public final class TaskSetWriter {
             }
             out.writeEndArray();
         }
+        out.writeEndObject();
+    }
+
+    private static void writeSpace(final JsonGenerator out, final SpaceLimits space) throws IOException {
+        out.writeObjectFieldStart("space");
+        if (space.reservePercent() > 0) {
+            out.writeStringField("reserve", space.reservePercent() + "%");
+        }
+        out.writeStringField("slowdown", space.slowdownPercent() + "%");
+        out.writeStringField("in_flight", Durations.format(space.inFlightNs()));
         out.writeEndObject();
     }
 
@@ -194,6 +205,9 @@ public final class TaskSetWriter {
         }
         if (task.process() != null) {
             out.writeStringField("process", task.process());
+        }
+        if (task.reservePercent() > 0) {
+            out.writeStringField("reserve", task.reservePercent() + "%");
         }
         if (task.missLimit() != null) {
             out.writeObjectFieldStart("weakly_hard");

@@ -75,6 +75,11 @@ public record Gpu(long epsilonNs, long alphaNs, long thetaNs, long timesliceNs, 
         return new Gpu(epsilonNs, alphaNs, thetaNs, timesliceNs, lengthNs, periodNs);
     }
 
+    /** What a part of its multiprocessors is to the only task that has it: nothing is decided, nothing switched. */
+    Gpu alone() {
+        return new Gpu(0, 0, 0, timesliceNs, stallNs, stallPeriodNs);
+    }
+
     /**
      * Epsilon with the stops that may fall into an update: the least e with
      * {@code e = epsilon + ceil((e + stall) / period) stall}.

@@ -12,20 +12,16 @@ import java.util.List;
  *                   changes where epsilon is paid, see {@code analysis/docs/window.md}
  * @param profile    name of the measured profile that the constants came from, or null
  * @param simulated  true if times or constants were measured on the virtual GPU: every report says so
- * @param coRunPercent how much longer best-effort work beside a GPU segment may make it, 0..{@link #MAX_CO_RUN}; 0 =
- *                     none runs beside one. See {@link TaskSet#slowed}
+ * @param space      what runs beside a GPU segment; {@link SpaceLimits#NONE} = nothing. See {@link TaskSet#slowed}
  * @param limits     within which the constants hold
  */
 public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String profile, boolean simulated,
-    int coRunPercent, PlatformLimits limits) {
+    SpaceLimits space, PlatformLimits limits) {
     /** Most cores that a platform may have. */
     public static final int MAX_CPUS = 1024;
 
     /** Most GPUs that a platform may have. */
     public static final int MAX_GPUS = 64;
-
-    /** The largest slowdown by work that runs beside a segment, per cent. */
-    public static final int MAX_CO_RUN = 100;
 
     /** Validates the ranges and copies the list. */
     public Platform {
@@ -37,25 +33,25 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
             throw new InvalidModelException("platform: there are " + gpus.size() + " GPUs; at most " + MAX_GPUS
                 + " are allowed");
         }
-        if (coRunPercent < 0 || coRunPercent > MAX_CO_RUN) {
-            throw new InvalidModelException("platform: co_run is " + coRunPercent + "%; it must be 1%.." + MAX_CO_RUN
-                + "%");
+        if (!space.isNone() && gpus.size() != 1) {
+            throw new InvalidModelException("platform: space is given for " + gpus.size() + " GPUs; a daemon with "
+                + "--space has one, write epsilon once, or leave space out");
         }
     }
 
     /**
      * A platform that states no limits.
      *
-     * @param cpus         as above
-     * @param gpus         as above
-     * @param optimistic   as above
-     * @param profile      as above
-     * @param simulated    as above
-     * @param coRunPercent as above
+     * @param cpus       as above
+     * @param gpus       as above
+     * @param optimistic as above
+     * @param profile    as above
+     * @param simulated  as above
+     * @param space      as above
      */
     public Platform(final int cpus, final List<Gpu> gpus, final boolean optimistic, final String profile,
-        final boolean simulated, final int coRunPercent) {
-        this(cpus, gpus, optimistic, profile, simulated, coRunPercent, PlatformLimits.NONE);
+        final boolean simulated, final SpaceLimits space) {
+        this(cpus, gpus, optimistic, profile, simulated, space, PlatformLimits.NONE);
     }
 
     /**
@@ -69,7 +65,7 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
      */
     public Platform(final int cpus, final List<Gpu> gpus, final boolean optimistic, final String profile,
         final boolean simulated) {
-        this(cpus, gpus, optimistic, profile, simulated, 0);
+        this(cpus, gpus, optimistic, profile, simulated, SpaceLimits.NONE);
     }
 
     /**
@@ -86,14 +82,8 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
 
     /** The caveats to show behind its name, such as ", SIMULATED GPU", or empty. */
     public String caveat() {
-        return (simulated ? ", SIMULATED GPU" : "") + (coRunPercent == 0 ? "" : ", " + coRunText())
+        return (simulated ? ", SIMULATED GPU" : "") + (space.isNone() ? "" : ", " + space.text())
             + (limits.slowsDevice() ? ", " + clockText() : "");
-    }
-
-    /** What {@link #coRunPercent} does to the bounds; without a full stop; empty if it is 0. */
-    public String coRunText() {
-        return coRunPercent == 0 ? "" : "co_run " + coRunPercent + "%: every GPU segment counts " + coRunPercent
-            + "% longer than declared";
     }
 
     /** What {@link PlatformLimits#clockPermille} does to the bounds; without a full stop; empty if nothing. */
@@ -102,30 +92,30 @@ public record Platform(int cpus, List<Gpu> gpus, boolean optimistic, String prof
             ? "clock " + limits.clock() + ": every device time counts so many times as declared" : "";
     }
 
-    /** A copy with another slowdown by work beside a segment, 0..{@link #MAX_CO_RUN}. */
-    public Platform withCoRunPercent(final int percent) {
-        return new Platform(cpus, gpus, optimistic, profile, simulated, percent, limits);
+    /** A copy with other work beside a segment. */
+    public Platform withSpace(final SpaceLimits newSpace) {
+        return new Platform(cpus, gpus, optimistic, profile, simulated, newSpace, limits);
     }
 
     /** A copy with other limits. */
     public Platform withLimits(final PlatformLimits newLimits) {
-        return new Platform(cpus, gpus, optimistic, profile, simulated, coRunPercent, newLimits);
+        return new Platform(cpus, gpus, optimistic, profile, simulated, space, newLimits);
     }
 
     /** A copy under the name of a profile; null = of none. */
     public Platform withProfile(final String name) {
-        return new Platform(cpus, gpus, optimistic, name, simulated, coRunPercent, limits);
+        return new Platform(cpus, gpus, optimistic, name, simulated, space, limits);
     }
 
     /** A copy with other GPUs. */
     public Platform withGpus(final List<Gpu> newGpus) {
-        return new Platform(cpus, newGpus, optimistic, profile, simulated, coRunPercent, limits);
+        return new Platform(cpus, newGpus, optimistic, profile, simulated, space, limits);
     }
 
     /** What bounds and simulations count: new contexts are stops of the GPUs, nothing is slower any more. */
     Platform counted() {
-        return new Platform(cpus, gpus.stream().map(limits::disturbed).toList(), optimistic, profile, simulated, 0,
-            limits.counted());
+        return new Platform(cpus, gpus.stream().map(limits::disturbed).toList(), optimistic, profile, simulated,
+            SpaceLimits.NONE, limits.counted());
     }
 
     /**

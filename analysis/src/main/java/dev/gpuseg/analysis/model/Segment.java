@@ -74,15 +74,20 @@ public sealed interface Segment permits Segment.Cpu, Segment.Gpu {
          * The window as long as it may take on a platform: first its device part at the lowest clock, then all of it
          * beside other work.
          *
-         * @param platform whose clock and co_run count
+         * @param platform whose clock and slowdown by work beside it count
          * @return each time longer by so much, rounded up
          */
         public Gpu slowed(final Platform platform) {
             final int clock = Math.max(0, platform.limits().clockPermille() - PlatformLimits.CLOCK_MIN);
             final long device = slower(deviceNs, clock, PlatformLimits.CLOCK_MIN);
-            final int percent = platform.coRunPercent();
+            final int percent = platform.space().slowdownPercent();
             return new Gpu(slower(hostNs, percent, WHOLE), slower(device, percent, WHOLE),
                 slower(Math.addExact(totalNs, device - deviceNs), percent, WHOLE), bursts);
+        }
+
+        /** A copy whose device part comes later by a time, in which the segment has the GPU; nanoseconds. */
+        Gpu delayed(final long ns) {
+            return new Gpu(hostNs, Math.addExact(deviceNs, ns), Math.addExact(totalNs, ns), bursts);
         }
 
         private static long slower(final long ns, final int more, final int whole) {

@@ -4,6 +4,7 @@ package dev.gpuseg.analysis.model;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToLongFunction;
+import java.util.function.UnaryOperator;
 
 /**
  * A sporadic task. All times in nanoseconds, 0..{@link Durations#MAX_NS}.
@@ -23,11 +24,12 @@ import java.util.function.ToLongFunction;
  *                    own
  * @param missLimit   how many of its jobs may be late; null = none
  * @param overload    how rarely it needs its declared times; null = any job may
+ * @param reservePercent part of the GPU's multiprocessors that it has for itself, 0..{@link SpaceLimits#MAX_RESERVE}
  * @param segments    in the order of execution; at least one
  */
 public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs, long jitterNs, long blockingNs,
     int priority, int gpuPriority, boolean bestEffort, String process, MissLimit missLimit, Overload overload,
-    List<Segment> segments) {
+    int reservePercent, List<Segment> segments) {
     /** Highest priority. */
     public static final int MAX_PRIORITY = 99;
 
@@ -47,6 +49,14 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
         if (missLimit != null && bestEffort) {
             throw new InvalidModelException(who + "weakly_hard limits its misses but it is best effort, which has no "
                 + "deadline that counts; leave one of the two out");
+        }
+        if (reservePercent < 0 || reservePercent > SpaceLimits.MAX_RESERVE) {
+            throw new InvalidModelException(who + "reserve is " + reservePercent + "%; it must be 1%.."
+                + SpaceLimits.MAX_RESERVE + "%");
+        }
+        if (reservePercent > 0 && bestEffort) {
+            throw new InvalidModelException(who + "reserve is " + reservePercent + "% but it is best effort, which "
+                + "has no part for itself; leave one of the two out");
         }
         if (overload != null && overload.periodNs() < periodNs) {
             throw new InvalidModelException(who + "overload: period is " + Durations.format(overload.periodNs())
@@ -120,7 +130,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
         final long jitterNs, final long blockingNs, final int priority, final int gpuPriority,
         final boolean bestEffort, final List<Segment> segments) {
         this(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort, null,
-            null, null, segments);
+            null, null, 0, segments);
     }
 
     /** Sum of the CPU segments, C; nanoseconds. */
@@ -191,7 +201,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withRank(final int newPriority, final int newGpuPriority, final boolean newBestEffort) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, newPriority, newGpuPriority,
-            newBestEffort, process, missLimit, overload, segments);
+            newBestEffort, process, missLimit, overload, reservePercent, segments);
     }
 
     /**
@@ -203,7 +213,7 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withPlacement(final int newCpu, final int newGpu) {
         return new Task(name, newCpu, newGpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority,
-            bestEffort, process, missLimit, overload, segments);
+            bestEffort, process, missLimit, overload, reservePercent, segments);
     }
 
     /**
@@ -216,13 +226,13 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withTimes(final long newDeadlineNs, final long newJitterNs, final long newBlockingNs) {
         return new Task(name, cpu, gpu, periodNs, newDeadlineNs, newJitterNs, newBlockingNs, priority, gpuPriority,
-            bestEffort, process, missLimit, overload, segments);
+            bestEffort, process, missLimit, overload, reservePercent, segments);
     }
 
     /** A copy with other segments, in the order of execution. */
     public Task withSegments(final List<Segment> newSegments) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
-            process, missLimit, overload, newSegments);
+            process, missLimit, overload, reservePercent, newSegments);
     }
 
     /**
@@ -232,17 +242,31 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      * @return the changed copy
      */
     public Task slowed(final Platform platform) {
-        final List<Segment> slow = new ArrayList<>(segments.size());
+        return withWindows(window -> window.slowed(platform));
+    }
+
+    /** The same task where each window has the GPU for some nanoseconds before its device part begins. */
+    Task delayed(final long ns) {
+        return ns == 0 ? this : withWindows(window -> window.delayed(ns));
+    }
+
+    private Task withWindows(final UnaryOperator<Segment.Gpu> change) {
+        final List<Segment> changed = new ArrayList<>(segments.size());
         for (final Segment segment : segments) {
-            slow.add(segment instanceof Segment.Gpu window ? window.slowed(platform) : segment);
+            changed.add(segment instanceof Segment.Gpu window ? change.apply(window) : segment);
         }
-        return withSegments(slow);
+        return withSegments(changed);
+    }
+
+    /** The longest device part of its GPU segments; nanoseconds. */
+    public long longestDeviceNs() {
+        return segments.stream().mapToLong(s -> s instanceof Segment.Gpu g ? g.deviceNs() : 0).max().orElse(0);
     }
 
     /** A copy in the process of that name, or in one of its own if it is null. */
     public Task inProcess(final String newProcess) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
-            newProcess, missLimit, overload, segments);
+            newProcess, missLimit, overload, reservePercent, segments);
     }
 
     /**
@@ -254,7 +278,13 @@ public record Task(String name, int cpu, int gpu, long periodNs, long deadlineNs
      */
     public Task withOverload(final MissLimit newMissLimit, final Overload newOverload) {
         return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
-            process, newMissLimit, newOverload, segments);
+            process, newMissLimit, newOverload, reservePercent, segments);
+    }
+
+    /** A copy with a part of the multiprocessors for itself, percent; 0 = none. */
+    public Task withReserve(final int percent) {
+        return new Task(name, cpu, gpu, periodNs, deadlineNs, jitterNs, blockingNs, priority, gpuPriority, bestEffort,
+            process, missLimit, overload, percent, segments);
     }
 
     /** Whether every job can be an overload job: they may come as often as jobs. */

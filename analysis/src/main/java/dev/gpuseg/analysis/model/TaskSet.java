@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.model;
 
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /**
@@ -48,6 +51,35 @@ public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> ta
             }
         }
         chains.requireFit(tasks);
+        requireReserves(id, platform, tasks);
+    }
+
+    /** Parts of the reserve fit together, and a process is inside with all its tasks or with none. */
+    private static void requireReserves(final String id, final Platform platform, final List<Task> tasks) {
+        final int asked = tasks.stream().mapToInt(Task::reservePercent).sum();
+        if (asked > platform.space().reservePercent()) {
+            throw new InvalidModelException("task set \"" + id + "\": its tasks have " + asked + "% for themselves, "
+                + "and the platform " + (platform.space().isNone() ? "has no space; write space: {reserve: " + asked
+                + "%, slowdown: 50%, in_flight: 2ms} into it"
+                : "keeps " + platform.space().reservePercent() + "% free (space: reserve); ask for less"));
+        }
+        final long parts = tasks.stream().filter(task -> task.reservePercent() > 0).count();
+        if (parts >= Platform.MAX_GPUS) {
+            throw new InvalidModelException("task set \"" + id + "\": " + parts + " tasks have a part of the reserve; "
+                + "at most " + (Platform.MAX_GPUS - 1) + " may");
+        }
+        final Map<String, Task> first = new HashMap<>();
+        for (final Task task : tasks) {
+            if (task.process() == null || task.gpuSegmentCount() == 0) {
+                continue;
+            }
+            final Task other = first.putIfAbsent(task.process(), task);
+            if (other != null && other.reservePercent() > 0 != task.reservePercent() > 0) {
+                throw new InvalidModelException("task \"" + task.name() + "\": reserve is " + task.reservePercent()
+                    + "%, and that of task \"" + other.name() + "\" of the same process \"" + task.process() + "\" is "
+                    + other.reservePercent() + "%; give both a part or neither");
+            }
+        }
     }
 
     /**
@@ -63,17 +95,40 @@ public record TaskSet(String id, Platform platform, WaitMode mode, List<Task> ta
     }
 
     /**
-     * The set that bounds and simulations count. With {@link Platform#coRunPercent} every window is longer by so much;
-     * with a clock of {@link PlatformLimits} every device part; new contexts are stops of the GPU. What is counted is
-     * not in the platform of the result any more.
+     * The set that bounds and simulations count. With a clock of {@link PlatformLimits} every device part is longer;
+     * new contexts are stops of the GPU. With a {@link Platform#space} every window is longer, a task with a part of
+     * the reserve has a GPU of its own, without update delay, and any other real-time window waits with the GPU for
+     * what others have in flight. What is counted is not in the platform of the result any more.
      *
      * @return this set if it counts as declared
      * @throws InvalidModelException if a time leaves the range of the model
      */
     public TaskSet slowed() {
         final Platform counted = platform.counted();
-        return counted.equals(platform) ? this : new TaskSet(id, counted, mode,
-            tasks.stream().map(task -> task.slowed(platform)).toList(), chains);
+        if (counted.equals(platform)) {
+            return this;
+        }
+        final List<Task> slow = tasks.stream().map(task -> task.slowed(platform)).toList();
+        return platform.space().isNone() ? new TaskSet(id, counted, mode, slow, chains) : divided(counted, slow);
+    }
+
+    /** Theorem 18 of {@code docs/space.md}. */
+    private TaskSet divided(final Platform counted, final List<Task> slow) {
+        final List<Gpu> gpus = new ArrayList<>(counted.gpus());
+        final List<Task> placed = new ArrayList<>(slow.size());
+        for (final Task task : slow) {
+            if (task.reservePercent() > 0) {
+                placed.add(task.withPlacement(task.cpu(), gpus.size()).withReserve(0));
+                gpus.add(counted.gpus().get(0).alone());
+            } else if (task.bestEffort()) {
+                placed.add(task);
+            } else {
+                placed.add(task.delayed(Math.max(platform.space().inFlightNs(), slow.stream()
+                    .filter(other -> !other.equals(task) && !other.bestEffort() && other.reservePercent() == 0)
+                    .mapToLong(Task::longestDeviceNs).max().orElse(0))));
+            }
+        }
+        return new TaskSet(id, counted.withGpus(gpus), mode, placed, chains);
     }
 
     /** A copy with other tasks, in file order. */

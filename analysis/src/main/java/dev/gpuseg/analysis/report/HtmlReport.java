@@ -69,8 +69,8 @@ public final class HtmlReport {
             + (set.platform().gpus().size() == 1 ? "" : "s")
             + (set.platform().profile() == null ? "" : ", profile " + escape(set.platform().profile()))
             + (set.platform().simulated() ? ", <strong id=\"simulated\">SIMULATED GPU</strong>" : ""));
-        if (set.platform().coRunPercent() > 0) {
-            fact(out, "Work beside", "<span id=\"co-run\">" + set.platform().coRunText() + "</span>");
+        if (!set.platform().space().isNone()) {
+            fact(out, "Work beside", "<span id=\"space\">" + set.platform().space().text() + "</span>");
         }
         if (!set.platform().limits().text().isEmpty()) {
             fact(out, "Limits", "<span id=\"limits\">" + set.platform().limits().text() + "</span>");

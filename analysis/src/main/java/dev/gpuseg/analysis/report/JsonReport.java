@@ -41,8 +41,8 @@ public final class JsonReport {
             DossierWriter.writeTurns(json, report.dossier());
             json.writeBooleanField("schedulable", report.schedulable());
             json.writeBooleanField("simulated", report.set().platform().simulated());
-            if (report.set().platform().coRunPercent() > 0) {
-                json.writeNumberField("co_run_percent", report.set().platform().coRunPercent());
+            if (!report.set().platform().space().isNone()) {
+                json.writeStringField("space", report.set().platform().space().text());
             }
             json.writeObjectFieldStart("results");
             for (final Report.Section section : report.sections()) {

@@ -4,6 +4,7 @@ package dev.gpuseg.analysis.rta;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.PlatformLimits;
+import dev.gpuseg.analysis.model.SpaceLimits;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.TurnLimits;
@@ -11,6 +12,7 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.core.BestEffortTurns;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
@@ -94,7 +96,7 @@ public final class Hypotheses {
         final Model model = analysis.model();
         return switch (hypothesis) {
             case W1 -> set != null && WeaklyHard.concerns(set);
-            case B1 -> set != null && set.platform().coRunPercent() > 0;
+            case B1, B2, B3 -> set != null && !set.platform().space().isNone();
             case M1, M3 -> model != Model.TURNS;
             case U1, U2, U3, U4, U5, U6 -> model == Model.TURNS;
             case M2 -> model.disablesContexts() && model != Model.TURNS;
@@ -123,9 +125,13 @@ public final class Hypotheses {
             case M6 -> check(hypothesis, set == null ? null : prepared(set, analysis).orderConflict());
             case M8 -> boost(analysis, set, boosted);
             case M10 -> contexts(analysis, set);
-            case B1 -> new Finding(hypothesis, Status.NOT_CHECKED, "with co_run " + set.platform().coRunPercent()
-                + "% no single segment becomes more than " + set.platform().coRunPercent() + "% longer; no daemon "
+            case B1 -> new Finding(hypothesis, Status.NOT_CHECKED, "no single segment becomes more than "
+                + set.platform().space().slowdownPercent() + "% longer beside other work (space: slowdown); no daemon "
                 + "keeps it below that");
+            case B2 -> new Finding(hypothesis, Status.NOT_CHECKED, "what is in flight ends within "
+                + Durations.format(set.platform().space().inFlightNs()) + " (space: in_flight); a longer kernel of a "
+                + "program inside is not cut");
+            case B3 -> space(set);
             case M12 -> set != null && set.tasks().stream().allMatch(task -> task.blockingNs() == 0)
                 ? new Finding(hypothesis, Status.HOLDS, "") : ensure(hypothesis);
             case N1 -> newcomers(set);
@@ -182,6 +188,20 @@ public final class Hypotheses {
             + (turns.contexts() == 1 ? " best-effort context" : " best-effort contexts")
             + (turns.samples() > 0 ? " in " + turns.samples() + " waits, " + atMost(turns.samples()) : "")
             + "; a longer one is seen only where a job breaks its bound (counter bounds_broken)");
+    }
+
+    /** A segment that begins beside another's, since that lasts too long, takes the reserve with it. */
+    private static Finding space(final TaskSet set) {
+        final List<Task> windows = set.tasks().stream().filter(task -> !task.bestEffort()
+            && task.reservePercent() == 0 && task.gpuSegmentCount() > 0).map(task -> task.slowed(set.platform()))
+            .toList();
+        final Task longest = windows.stream().max(Comparator.comparingLong(Task::longestDeviceNs)).orElse(null);
+        return set.platform().space().reservePercent() > 0 && windows.size() > 1
+            && longest.longestDeviceNs() > SpaceLimits.DRAIN_NS
+            ? new Finding(Hypothesis.B3, Status.FAILS, "segments of task \"" + longest.name() + "\" may hold the GPU "
+                + "for " + Durations.format(longest.longestDeviceNs()) + ", and others wait for "
+                + Durations.format(SpaceLimits.DRAIN_NS) + " at most, then both take the reserve; make them shorter")
+            : new Finding(Hypothesis.B3, Status.NOT_CHECKED, "nothing runs on the GPU outside of the space");
     }
 
     private static Finding newcomers(final TaskSet set) {

@@ -49,8 +49,14 @@ public enum Hypothesis {
     /** Stops of the GPU. */
     S1("S1", "nothing but the scheduler stops a GPU, or only as the platform declares it (stall)"),
     /** Work beside segments. */
-    B1("B1", "work that runs beside a GPU segment makes no part of it longer than by the factor co_run of the "
-        + "platform"),
+    B1("B1", "work that runs beside a GPU segment makes no part of it longer than by slowdown of the platform's "
+        + "space"),
+    /** Work in flight. */
+    B2("B2", "all that best-effort programs inside have on the GPU when a segment of a task without a part of the "
+        + "reserve begins ends within in_flight of the platform's space"),
+    /** Nothing else. */
+    B3("B3", "while real-time tasks are open, every program that uses the GPU is inside, and the limits of all that "
+        + "run at one time leave the reserve free"),
     /** Deadlines. */
     E1("E1", "jobs mark their release, so that the deadline of a window is that of its job"),
     /** Deadlines on cores. */

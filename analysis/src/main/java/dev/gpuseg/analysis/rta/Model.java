@@ -146,6 +146,10 @@ public enum Model {
         if (conflict.isEmpty() && disablesContexts()) {
             conflict = processConflict(set, mode);
         }
+        if (conflict.isEmpty() && (this == TURNS || this == GATED_WINDOWS) && !set.space.isNone()) {
+            conflict = "platform: space is for a daemon with --space, which lets begins take no turns and has no gate; "
+                + "leave space out, or choose gcaps-window-suspend or edf-edf-suspend";
+        }
         // of a set whose threads sleep nothing is claimed for threads that spin, and nothing refused
         if (conflict.isEmpty() && spinsForHolder(mode) && set.taskSet().mode() == WaitMode.BUSY) {
             conflict = set.spinConflict();

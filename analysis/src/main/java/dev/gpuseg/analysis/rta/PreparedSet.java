@@ -5,6 +5,7 @@ import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.PlatformLimits;
 import dev.gpuseg.analysis.model.Segment;
+import dev.gpuseg.analysis.model.SpaceLimits;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.core.Priority;
@@ -49,6 +50,8 @@ public final class PreparedSet {
     final int[] segmentBursts;
     /** As declared: what {@link #stall} counts already, too. */
     final PlatformLimits limits;
+    /** As declared: the segments contain it already. */
+    final SpaceLimits space;
     /** Whether a GPU is stopped by other things than new contexts. */
     final boolean declaredStalls;
     /** Epsilon of the GPU of the task; of a CPU-only task the largest epsilon that can delay it (see {@link #of}). */
@@ -71,6 +74,7 @@ public final class PreparedSet {
     private PreparedSet(final TaskSet declared, final boolean needPriorities) {
         set = declared.slowed();
         limits = declared.platform().limits();
+        space = declared.platform().space();
         declaredStalls = declared.platform().gpus().stream().anyMatch(g -> g.stallNs() > 0);
         final int n = set.tasks().size();
         count = n;
@@ -230,6 +234,7 @@ public final class PreparedSet {
         segmentTotal = other.segmentTotal;
         segmentBursts = other.segmentBursts;
         limits = other.limits;
+        space = other.space;
         declaredStalls = other.declaredStalls;
         epsilon = other.epsilon;
         theta = other.theta;

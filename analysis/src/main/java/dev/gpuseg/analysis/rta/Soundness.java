@@ -76,7 +76,7 @@ public record Soundness(Verdict verdict, String text, List<Finding> findings) {
      */
     public static Soundness of(final AnalysisDescription analysis, final TaskSet set, final boolean boosted) {
         final List<Finding> findings = Hypotheses.of(analysis, set, boosted);
-        final String where = where(analysis.name());
+        final String where = where(analysis.name(), set != null && !set.platform().space().isNone());
         final String fails = list(findings, Status.FAILS);
         final String stated = list(findings, Status.NOT_STATED);
         final String checked = list(findings, Status.NOT_CHECKED);
@@ -101,12 +101,13 @@ public record Soundness(Verdict verdict, String text, List<Finding> findings) {
     }
 
     /** The policy and the mechanism for which the catalogue of policies names the analysis; empty if it does not. */
-    private static String where(final String analysis) {
+    private static String where(final String analysis, final boolean space) {
         for (final PolicyDescription row : PolicyCatalog.builtIn().all()) {
             for (final PolicyAnalysis proven : row.analyses()) {
                 if (proven.name().equals(analysis)) {
                     return "policy " + row.name() + (proven.mechanism() == Mechanism.GATE ? " at level 1 (gate)"
-                        : " at level 3") + (proven.cores() == Cores.DEADLINE ? ", cores by deadline" : "");
+                        : space ? " under --space" : " at level 3")
+                        + (proven.cores() == Cores.DEADLINE ? ", cores by deadline" : "");
                 }
             }
         }

@@ -203,7 +203,7 @@ class HypothesesTest {
         final Path docs = Path.of(System.getProperty("gpuseg.root"), "analysis/docs");
         String all = "";
         for (final String page : List.of("window.md", "stalls.md", "edf.md", "partitions.md",
-            "misses.md", "beside.md", "gate.md", "limits.md", "turns.md")) {
+            "misses.md", "space.md", "gate.md", "limits.md", "turns.md")) {
             all += Files.readString(docs.resolve(page));
         }
         for (final Hypothesis hypothesis : Hypothesis.values()) {

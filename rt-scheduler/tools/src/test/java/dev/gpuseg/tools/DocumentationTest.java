@@ -5,8 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.gpuseg.daemon.conductor.ConductorCounter;
-import dev.gpuseg.daemon.dispatch.Counter;
 import dev.gpuseg.tools.cli.Gpuseg;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -15,7 +13,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -43,20 +40,6 @@ class DocumentationTest {
         final String example = text("segment-api/examples/00_camera.c");
         assertEquals(example.substring(example.indexOf('\n') + 1), block.group(1),
             "README.md and segment-api/examples/00_camera.c differ; the first line of the file is its licence");
-    }
-
-    @Test
-    void shouldListEveryCounterWithItsMeaning() throws IOException {
-        final StringBuilder table = new StringBuilder("| label | meaning |\n|---|---|\n");
-        for (final Counter counter : Counter.values()) {
-            table.append("| `").append(counter.label()).append("` | ").append(counter.description()).append(" |\n");
-        }
-        for (final ConductorCounter counter : ConductorCounter.values()) {
-            table.append("| `conductor_").append(counter.name().toLowerCase(Locale.ROOT)).append("` | ")
-                .append(counter.description()).append(" |\n");
-        }
-        final String document = text("rt-scheduler/docs/metrics.md");
-        assertTrue(document.contains(table), () -> "metrics.md does not contain this table:\n" + table);
     }
 
     @Test

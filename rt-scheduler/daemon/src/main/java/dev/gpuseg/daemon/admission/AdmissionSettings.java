@@ -53,7 +53,7 @@ public record AdmissionSettings(AdmissionMode mode, TaskSet declared, Platform p
                 graceNs);
         }
         final Platform own = declared.platform();
-        final Platform constants = (profile.coRunPercent() == 0 ? profile.withCoRunPercent(own.coRunPercent())
+        final Platform constants = (profile.space().isNone() ? profile.withSpace(own.space())
             : profile).withLimits(profile.limits().over(own.limits()));
         try {
             return new AdmissionSettings(mode, declared.withPlatform(constants), constants, cores, graceNs);

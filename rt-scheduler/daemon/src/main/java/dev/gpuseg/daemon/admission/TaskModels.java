@@ -112,7 +112,8 @@ final class TaskModels {
                 && request.budgetNs() < window.slowed(platform).totalNs()) {
                 return who + "budget is " + Durations.format(request.budgetNs()) + ", less than its declared window of "
                     + Durations.format(window.slowed(platform).totalNs())
-                    + (platform.coRunPercent() == 0 ? "" : " (with co_run " + platform.coRunPercent() + "%)")
+                    + (platform.space().slowdownPercent() == 0 ? ""
+                    : " (with a slowdown of " + platform.space().slowdownPercent() + "%)")
                     + "; raise the budget";
             }
         }

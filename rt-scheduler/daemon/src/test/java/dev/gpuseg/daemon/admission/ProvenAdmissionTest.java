@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.gpuseg.analysis.model.SpaceLimits;
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
@@ -679,9 +680,10 @@ class ProvenAdmissionTest {
 
     @Test
     void shouldSayThatBoundsWhichCountWorkBesideAreConditional() throws IOException {
-        final ProvenAdmission admission = admission(withCoRun(settings(task("camera", 1, 70, 4)), 10));
+        final ProvenAdmission admission = admission(withSpace(settings(task("camera", 1, 70, 4))));
         assertNull(admission.refuse(open(1, "camera", 70, 0), client(1, 1000)));
-        assertTrue(admission.status(true, 0).path("claim").asText().contains("B1: with co_run"),
+        assertTrue(admission.status(true, 0).path("claim").asText()
+            .contains("B1: no single segment becomes more than 10% longer"),
             "what is not checked is said");
     }
 
@@ -689,14 +691,14 @@ class ProvenAdmissionTest {
     @Test
     void shouldRefuseHeldLaunchesWhateverTheFactor() throws IOException {
         final Capabilities launch = capabilities(Capabilities.GATE).withHeldLaunches();
-        final AdmissionSettings ten = withCoRun(settings(task("camera", 1, 70, 4)), 10);
+        final AdmissionSettings ten = withSpace(settings(task("camera", 1, 70, 4)));
         assertTrue(assertThrows(IllegalArgumentException.class, () -> new ProvenAdmission(ten, FixedPriority.INSTANCE,
             launch, 1, directory.resolve("beside.json"), () -> nowNs)).getMessage()
             .contains("what is queued on the GPU runs on"));
     }
 
-    private static AdmissionSettings withCoRun(final AdmissionSettings settings, final int percent) {
-        final var platform = settings.platform().withCoRunPercent(percent);
+    private static AdmissionSettings withSpace(final AdmissionSettings settings) {
+        final var platform = settings.platform().withSpace(new SpaceLimits(0, 10, 0));
         return new AdmissionSettings(settings.mode(), settings.declared().withPlatform(platform), platform,
             settings.cores(), settings.graceNs());
     }

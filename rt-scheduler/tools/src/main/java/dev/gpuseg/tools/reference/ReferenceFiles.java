@@ -3,6 +3,8 @@ package dev.gpuseg.tools.reference;
 
 import dev.gpuseg.analysis.io.TaskSetFormat;
 import dev.gpuseg.command.ExitCode;
+import dev.gpuseg.daemon.conductor.ConductorCounter;
+import dev.gpuseg.daemon.dispatch.Counter;
 import dev.gpuseg.daemon.launch.CommandLines;
 import dev.gpuseg.daemon.launch.DaemonMain;
 import dev.gpuseg.daemon.launch.RunSettings;
@@ -69,6 +71,7 @@ public final class ReferenceFiles {
         }
         Files.writeString(directory.resolve("gpuseg.yaml.5"), files.settings());
         Files.writeString(directory.resolve("gpuseg-taskset.5"), files.taskSet());
+        Files.writeString(directory.resolve("gpuseg-counters.7"), files.counters());
         Files.writeString(directory.resolve("gpuseg.bash"), files.bash(root));
         Files.writeString(directory.resolve("_gpuseg"), zsh());
         Files.writeString(directory.resolve("gpuseg.fish"), fish(root.getCommandSpec()));
@@ -157,10 +160,10 @@ public final class ReferenceFiles {
         }
     }
 
-    /** The begin of a page of section 5, up to what describes the file. */
-    private StringBuilder format(final String name, final String what) {
+    /** The begin of a page of section 5 or 7, up to what describes the subject. */
+    private StringBuilder format(final String name, final int section, final String what) {
         return new StringBuilder(".\\\" SPDX-License-Identifier: Apache-2.0\n.TH ")
-            .append(name.toUpperCase(Locale.ROOT)).append(" 5 ")
+            .append(name.toUpperCase(Locale.ROOT)).append(' ').append(section).append(' ')
             .append(date).append(" \"").append(roff(version)).append("\" \"gpuseg manual\"\n.SH NAME\n")
             .append(roff(name)).append(" \\- ").append(roff(what)).append("\n.SH DESCRIPTION\n");
     }
@@ -168,7 +171,7 @@ public final class ReferenceFiles {
     /** The settings file: every option of {@code run} is a key, and there are keys that are no options. */
     private String settings() {
         final RunSettings keys = new RunSettings();
-        final StringBuilder page = format("gpuseg.yaml", "settings of the gpuseg daemon")
+        final StringBuilder page = format("gpuseg.yaml", 5, "settings of the gpuseg daemon")
             .append(roff("A YAML file that gpuseg-daemon run and gpuseg run read at their start: "
                 + "/etc/gpuseg/gpuseg.yaml where gpuseg is installed, or the FILE of --config. Each key is an option "
                 + "of gpuseg-daemon run without its dashes, or stands here only. The command line takes precedence. "
@@ -187,7 +190,7 @@ public final class ReferenceFiles {
 
     /** The task-set file: its keys from the schema, and the example of {@code gpuseg analyze --example}. */
     private String taskSet() {
-        final StringBuilder page = format("gpuseg-taskset", "task set of gpuseg analyze, simulate, trace and run")
+        final StringBuilder page = format("gpuseg-taskset", 5, "task set of gpuseg analyze, simulate, trace and run")
             .append(roff("A YAML or JSON file that says how long each task computes and uses the GPU at most, and how "
                 + "often: gpuseg analyze computes from it whether every deadline holds, gpuseg simulate plays it, "
                 + "gpuseg trace check compares a recording with it, and gpuseg run --admission enforce --taskset FILE "
@@ -204,6 +207,26 @@ public final class ReferenceFiles {
         return page.append(".SH EXAMPLES\n.EX\n").append(roff(TaskSetFormat.example())).append("\n.EE\n.SH SEE ALSO\n"
             + ".BR gpuseg\\-analyze (1),\n.BR gpuseg\\-calibrate (1),\n.BR gpuseg\\-trace\\-taskset (1),\n"
             + ".BR gpuseg\\-run (1)\n").toString();
+    }
+
+    /** What the daemon counts. */
+    private String counters() {
+        final StringBuilder page = format("gpuseg-counters", 7, "what the gpuseg daemon counts")
+            .append(roff("gpuseg status shows those that tell of trouble, gpuseg status --json all. For Prometheus "
+                + "they are the label event of gpuseg_events_total, and those of the registration socket, whose names "
+                + "begin with conductor_ in gpuseg status, of gpuseg_conductor_events_total."))
+            .append("\n.SH COUNTERS\n");
+        for (final Counter counter : Counter.values()) {
+            counter(page, counter.label(), counter.description());
+        }
+        for (final ConductorCounter counter : ConductorCounter.values()) {
+            counter(page, "conductor_" + counter.name().toLowerCase(Locale.ROOT), counter.description());
+        }
+        return page.append(".SH SEE ALSO\n.BR gpuseg\\-status (1)\n").toString();
+    }
+
+    private static void counter(final StringBuilder page, final String label, final String description) {
+        page.append(".TP\n.B ").append(roff(label)).append('\n').append(roff(description)).append(".\n");
     }
 
     private static String brief(final String description) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.gpuseg.analysis.io.TaskSetFormat;
+import dev.gpuseg.daemon.conductor.ConductorCounter;
 import dev.gpuseg.daemon.launch.CommandLines;
 import dev.gpuseg.daemon.launch.DaemonMain;
 import dev.gpuseg.daemon.launch.RunSettings;
@@ -75,6 +76,16 @@ class ReferenceFilesTest {
     }
 
     @Test
+    void shouldDescribeEveryCounter() throws Exception {
+        ReferenceFiles.write(directory, "2026-11-21");
+        final String page = Files.readString(directory.resolve("gpuseg-counters.7"));
+        assertTrue(page.contains(".TP\n.B preemptions\nSegments preempted by one of higher rank.\n"), page);
+        for (final ConductorCounter counter : ConductorCounter.values()) {
+            assertTrue(page.contains(".B conductor_" + counter.name().toLowerCase(Locale.ROOT) + "\n"), "" + counter);
+        }
+    }
+
+    @Test
     void shouldDescribeEveryKeyOfATaskSetAndGiveTheExample() throws Exception {
         ReferenceFiles.write(directory, "2026-11-21");
         final String page = Files.readString(directory.resolve("gpuseg-taskset.5"));
@@ -105,7 +116,7 @@ class ReferenceFilesTest {
         assumeTrue(Files.isExecutable(Path.of("/usr/bin/groff")), "groff is not installed");
         ReferenceFiles.write(directory, "2026-11-21");
         try (var files = Files.list(directory)) {
-            for (final Path page : files.filter(file -> file.toString().matches(".*\\.[15]")).toList()) {
+            for (final Path page : files.filter(file -> file.toString().matches(".*\\.[157]")).toList()) {
                 assertEquals("", output("groff", "-man", "-Tutf8", "-ww", "-z", page.toString()));
             }
         }

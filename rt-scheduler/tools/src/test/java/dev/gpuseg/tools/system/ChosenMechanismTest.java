@@ -84,7 +84,8 @@ class ChosenMechanismTest {
     @Test
     void shouldRefuseToEnforceAdmissionWhereLaunchesAreHeld() throws IOException {
         final Path set = rig.file("set.yaml");
-        Files.writeString(set, "version: 1\nid: s\nplatform: {cpus: 1, epsilon: 1ms, co_run: 10%}\nmode: suspend\n"
+        Files.writeString(set, "version: 1\nid: s\nplatform: {cpus: 1, epsilon: 1ms, space: {slowdown: 10%, "
+            + "in_flight: 0ms}}\nmode: suspend\n"
             + "tasks:\n"
             + "  - {name: a, cpu: 1, period: 80ms, priority: 7, segments: [{gpu: {host: 1ms, device: 1ms}}]}\n");
         final StringOutput refused = StringOutput.of("run", "--mechanism", "launch", "--admission", "enforce",
