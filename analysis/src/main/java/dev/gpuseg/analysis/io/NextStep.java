@@ -33,8 +33,9 @@ final class NextStep {
                 ? "measure epsilon with `gpuseg calibrate` on the machine, unless you have, and analyse again; then "
                 : "") + (verdict.kind() == Verdict.Kind.CONDITIONAL ? "see to the conditions of the verdict, " : "")
                 + (changed ? "write what was analysed to a file SET (the same options, `--format taskset --out SET`), "
-                : "") + "start `gpuseg run " + (set.platform().space().isNone() ? "--admission enforce --taskset "
-                + file : "--space") + "`, let the tasks run, record them with `gpuseg trace record`, and see with " + check + " whether they keep what they declare";
+                : "") + "start `gpuseg run " + (set.platform().space().isNone()
+                ? "--admission enforce --taskset " + file : "--space") + "`, let the tasks run, record them with "
+                + "`gpuseg trace record`, and see with " + check + " whether they keep what they declare";
         };
     }
 
