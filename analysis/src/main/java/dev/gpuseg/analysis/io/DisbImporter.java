@@ -73,10 +73,14 @@ final class DisbImporter {
         final long period = rate == null ? Math.max(1, execution)
             : rate == load.get("frequency") ? perSecond(rate) : ForeignTime.ns(rate, ForeignTime.MILLISECONDS);
         final Node deadline = item.get("deadline_ms");
-        final Node priority = item.get("priority");
-        final boolean bestEffort = !spaced || priority != null && priority.integer(0, MAX_PRIORITY) == 0;
+        final Node given = item.get("priority");
+        final int priority = given == null ? 0 : given.integer(0, MAX_PRIORITY);
+        if (priority > 0 && !spaced) {
+            throw given.refuse("is " + given.show() + ", and its load is '" + type.text() + "', whose requests have no "
+                + "shortest distance: it can only be best effort; leave priority out, or make the load periodic");
+        }
         return ForeignFormat.task(item, name, 0, period, deadline == null ? period
-            : ForeignTime.ns(deadline, ForeignTime.MILLISECONDS), 0, bestEffort,
+            : ForeignTime.ns(deadline, ForeignTime.MILLISECONDS), priority, !spaced || given != null && priority == 0,
             List.of(new Segment.Gpu(0, execution)));
     }
 

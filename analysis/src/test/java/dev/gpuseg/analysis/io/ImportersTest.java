@@ -102,13 +102,16 @@ class ImportersTest {
     void shouldImportDisbLoadsAndMakeClosedLoopsBestEffort() throws IOException {
         final TaskSet set = read("disb", """
             {"time": 60, "tasks":[
-              {"name":"vgg","exec_ms":3,"load":{"type":"uniform","frequency":100}},
+              {"name":"vgg","exec_ms":3,"priority":70,"load":{"type":"uniform","frequency":100}},
               {"name":"resnet","exec_ms":9.5,"load":{"type":"closed"}},
               {"id":"rt","exec_ms":"2ms","deadline_ms":9,"load":{"type":"periodic","priority":0,"frequency":50},
                "client":{"name":"rt","model_name":"vgg19","batch_size":1}}]}""");
         assertEquals(10_000_000, set.tasks().get(0).periodNs());
         assertEquals(3_000_000, set.tasks().get(0).deviceNs());
+        assertEquals(70, set.tasks().get(0).priority());
         assertTrue(set.tasks().get(1).bestEffort());
+        assertEquals(0, set.tasks().get(2).priority(), "the priority in a load orders its start");
+        assertFalse(set.tasks().get(2).bestEffort());
         assertEquals("rt-3", set.tasks().get(2).name());
         assertEquals(2_000_000, set.tasks().get(2).deviceNs());
         assertEquals(9_000_000, set.tasks().get(2).deadlineNs());
@@ -128,6 +131,8 @@ class ImportersTest {
         refuses("disb", disb("\"frequency\":100,\"deadline_ms\":20"), "deadline <= period");
         refuses("disb", disb("\"frequency\":\"100\""), "frequency is '100'");
         refuses("disb", disb("\"frequency\":0"), "must be positive");
+        refuses("disb", disb("\"frequency\":9,\"priority\":100"), "priority is '100'");
+        refuses("disb", disb("\"type\":\"closed\",\"priority\":5"), "its load is 'closed'", "leave priority out");
         refuses("disb", disb("\"frequency\":10000000000000000000"), "more than 18 digits");
         refuses("disb", disb("\"frequency\":9,\"frequency\":90"), "occurs twice");
     }
