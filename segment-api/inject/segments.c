@@ -16,6 +16,7 @@
 
 #define WAIT_STEP_NS (100 * NS_PER_MS)
 #define DRAIN_STEP_NS (20 * NS_PER_US)
+#define TRIED_AGAIN_NS NS_PER_S
 #define SLICE_LAUNCHES_FIRST 8
 #define SLICE_LAUNCHES_MOST 4096
 
@@ -85,6 +86,7 @@ static void begin(struct gpu *gpu)
 		gpuseg_task *task = gpu->task;
 
 		tried = true;
+		gpu->segment.connection = task_connection(task);
 		inject_unlock();
 		result = gpuseg_begin(task); /* waits at most settings.wait_ns */
 		inject_lock();
@@ -96,6 +98,8 @@ static void begin(struct gpu *gpu)
 	else if (tried && result < 0)
 		say_once(result, gpu);
 	gpu->segment.opened_ns = now_ns();
+	if (gpu->busy > 0) /* it goes on with the work of the one before */
+		gpu->busy_ns = gpu->segment.opened_ns;
 	gpu->segment.worked_ns = 0;
 	gpu->segment.launched = 0;
 	gpu->segment.state = SEGMENT_OPEN;
@@ -145,6 +149,29 @@ static void learn(struct gpu *gpu, int64_t at_ns)
 								       : (unsigned int)launches;
 }
 
+/*
+ * A segment may have no end, since the program always has work queued. The daemon of today knows nothing of it if it
+ * came after the begin, or if the begin failed: then it begins anew.
+ */
+static void begin_anew(struct gpu *gpu)
+{
+	if (gpu->segment.state != SEGMENT_OPEN || gpu->task_state != TASK_READY)
+		return;
+	if (gpu->segment.marked) {
+		if (likely(task_connection(gpu->task) == gpu->segment.connection))
+			return;
+		(void)gpuseg_end(gpu->task); /* to a daemon that is gone */
+	} else {
+		const int64_t at_ns = now_ns();
+
+		if (at_ns - gpu->segment.opened_ns < TRIED_AGAIN_NS || gpu->unmanaged_until_ns - at_ns > 0)
+			return;
+	}
+	gpu->segment.state = SEGMENT_NONE_OPEN;
+	gpu->segment.marked = false;
+	gpu->segment.draining = false;
+}
+
 bool segment_enter(struct gpu *gpu, bool graph)
 {
 	const struct settings *settings = &inject.settings;
@@ -161,6 +188,7 @@ bool segment_enter(struct gpu *gpu, bool graph)
 		}
 		drain(gpu, now_ns() + settings->wait_ns);
 	}
+	begin_anew(gpu);
 	do {
 		while (gpu->segment.state != SEGMENT_OPEN) {
 			if (!until_ns)

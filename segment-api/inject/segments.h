@@ -16,8 +16,9 @@ struct segment_of_gpu {
 	bool marked;   /* gpuseg_begin() of the open segment succeeded, so it is to be ended */
 	bool draining; /* the slice is used up: launches wait until the work in flight is done */
 	int64_t opened_ns;
-	int64_t worked_ns; /* how long streams had work, until gpu->idle_ns */
-	uint64_t count;	   /* begun so far */
+	int64_t worked_ns;	/* how long streams had work, until gpu->idle_ns */
+	uint64_t count;		/* begun so far */
+	const void *connection; /* to the daemon with which it began */
 	/* Segments of limited length: how many launches are taken to make up one, and how many it has. */
 	unsigned int slice_launches;
 	unsigned int launched;

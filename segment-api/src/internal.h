@@ -194,6 +194,12 @@ int task_close_locked(struct gpuseg_task *task);
  */
 int task_end_at(struct gpuseg_task *task, int64_t end_ns, int64_t device_ns);
 
+/* The connection to the daemon of today, to be compared: the segment may be one of a former daemon. Any thread. */
+static inline const void *task_connection(const struct gpuseg_task *task)
+{
+	return __atomic_load_n(&task->root->newest, __ATOMIC_RELAXED);
+}
+
 /* ---- by_hand.c; another one is in libgpuseg-inject.so itself ---- */
 
 /* The program has opened a task, so no automatic segments are wanted. */

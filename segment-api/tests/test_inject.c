@@ -724,6 +724,33 @@ TEST(should_use_the_daemon_that_follows)
 	fake_daemon_stop(&d);
 }
 
+/* As a training whose queue never runs empty: the daemon that follows must know that it works. */
+TEST(should_begin_a_segment_without_an_end_anew_for_the_daemon_that_follows)
+{
+	struct fake_daemon d;
+	struct run r;
+	size_t before;
+	bool follows;
+
+	fake_daemon_start(&d);
+	prepare(&d);
+	r = start((const char *const[]){in_build("gpuseg-exec"), "--priority", "80", "GPUSEG_EXEC_SEGMENTS=process",
+					"--", APP, "while", "60000", NULL});
+	CHECK(fake_daemon_wait(&d, 1, NULL));
+	fake_daemon_kill(&d);
+	sleep_ns(100 * NS_PER_MS);
+	fake_daemon_follow(&d);
+	before = fake_daemon_records(&d);
+	follows = fake_daemon_wait(&d, before + 1, NULL);
+	kill(r.pid, SIGTERM);
+	finish(&r);
+	CHECK(follows, "%zu records after %zu; it said: %s", fake_daemon_records(&d), before, r.said);
+	passed(&r);
+	CHECK_EQ(tally_of(&d).begins, 1); /* of those that the second one saw */
+	CHECK_EQ(tally_of(&d).open, 0);
+	fake_daemon_stop(&d);
+}
+
 static const struct check_case cases[] = {
 	CASE(should_pass_on_the_refusal_of_a_task),
 	CASE(should_begin_at_the_first_launch_and_end_at_the_synchronisation),
@@ -775,6 +802,7 @@ static const struct check_case cases[] = {
 	CASE(should_run_on_if_every_segment_is_refused),
 	CASE(should_say_why_the_daemon_dropped_it),
 	CASE(should_use_the_daemon_that_follows),
+	CASE(should_begin_a_segment_without_an_end_anew_for_the_daemon_that_follows),
 #endif
 };
 
