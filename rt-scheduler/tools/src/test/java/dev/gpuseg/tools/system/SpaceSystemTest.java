@@ -10,7 +10,6 @@ import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.tools.process.Child;
-import dev.gpuseg.tools.process.JavaCommand;
 import dev.gpuseg.tools.rig.SystemRig;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -26,92 +25,49 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** {@code run --space}: a daemon beside a stand-in of MPS's control daemon, and programs on the stand-ins of CUDA. */
 @Timeout(300)
 class SpaceSystemTest {
-    private static final int LIMIT_S = 120;
-    private static final int LIMIT_MS = 1_000 * LIMIT_S;
-    private static final Path STAND_IN = Path.of(System.getProperty("gpuseg.root"), "rt-scheduler/native/tests/mps");
-    private static final String PLACES = "space-places: 2";
-    private static final String PROGRAM = "nvidia-cuda-mps-control";
+    private static final int LIMIT_S = SpaceRig.LIMIT_S;
+    private static final int LIMIT_MS = SpaceRig.LIMIT_MS;
 
     @RegisterExtension
     private final SystemRig rig = new SystemRig();
-    private int programs;
+    private final SpaceRig space = new SpaceRig(rig);
 
     /** A control daemon outlives its daemon, if somebody is inside. */
     @AfterEach
     void endControlDaemon() throws IOException {
-        Files.deleteIfExists(note());
-    }
-
-    private Path pipe() {
-        return rig.directory().root().resolve("mps");
-    }
-
-    private Path note() {
-        return pipe().resolve(PROGRAM + ".pid");
-    }
-
-    private Child run(final String path, final String... options) {
-        final List<String> command = new ArrayList<>(List.of("env", "-u", "CUDA_MPS_PIPE_DIRECTORY", "PATH=" + path));
-        command.addAll(JavaCommand.daemon(options));
-        command.addAll(List.of("--dir", rig.directory().root().toString(), "--policy", "fp", "--space"));
-        command.addAll(rig.settings());
-        return rig.start("run", command);
-    }
-
-    private Child daemon() throws InterruptedException {
-        rig.without(PLACES).with(PLACES);
-        final Child daemon = run(STAND_IN + ":" + System.getenv("PATH"));
-        daemon.await("daemon ready", LIMIT_S);
-        return daemon;
-    }
-
-    private Child exec(final String... words) {
-        final List<String> command = new ArrayList<>(List.of("env", "-u", "CUDA_MPS_PIPE_DIRECTORY", "GPUSEG_DIR="
-            + rig.directory().root(), "GPUSEG_CUPTI=" + NativePrograms.ofClientLibrary("tests/cuda/libcupti.so.13"),
-            NativePrograms.ofClientLibrary("gpuseg-exec").toString()));
-        for (final String word : words) {
-            command.add(word.equals("APP") ? NativePrograms.ofClientLibrary("tests/cuda/inject_app").toString() : word);
-        }
-        programs++;
-        return rig.start("program" + programs, command);
+        Files.deleteIfExists(space.note());
     }
 
     /** What MPS would tell a program: its lines of the environment, sorted. */
     private List<String> inside(final String... words) throws Exception {
         final List<String> command = new ArrayList<>(List.of(words));
         command.addAll(List.of("--", "env"));
-        final Child program = exec(command.toArray(new String[0]));
+        final Child program = space.exec(command.toArray(new String[0]));
         assertEquals(0, program.awaitExit(LIMIT_S), program.said());
         return program.allLines().stream().filter(line -> line.startsWith("CUDA_MPS_")).sorted().toList();
     }
 
     @Test
     void shouldPutProgramsWhereTheyBelong() throws Exception {
-        daemon();
-        final String at = "CUDA_MPS_PIPE_DIRECTORY=" + pipe();
+        space.daemon();
+        final String at = "CUDA_MPS_PIPE_DIRECTORY=" + space.pipe();
         assertEquals(List.of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=44", "CUDA_MPS_CLIENT_PRIORITY=1", at),
             inside("--best-effort"));
         assertEquals(List.of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=88", at), inside("--priority", "50"));
         assertEquals(List.of(at), inside("--priority", "50", "--reserve", "5%"));
-        final Child first = exec("--best-effort", "--", "sleep", "1000");
-        final Child second = exec("--best-effort", "--", "sh", "-c", "sleep 1000 & exec sleep 0");
+        final Child first = space.exec("--best-effort", "--", "sleep", "1000");
+        // a look at a place takes it for a moment, so none is made before both are taken
+        SystemRig.await("it has the first place", LIMIT_MS, () -> ProcessHandle.of(first.pid()).flatMap(
+            process -> process.info().command()).filter(name -> name.endsWith("/sleep")).isPresent());
+        final Child second = space.exec("--best-effort", "--", "sh", "-c", "sleep 1000 & exec sleep 0");
         second.awaitExit(LIMIT_S);   // what it started holds the place
-        SystemRig.await("both have a place", LIMIT_MS, () -> !isFree(0) && !isFree(1));
-        final Child third = exec("--best-effort", "--", "env");
+        SystemRig.await("both have a place", LIMIT_MS, () -> !space.isFree(0) && !space.isFree(1));
+        final Child third = space.exec("--best-effort", "--", "env");
         assertEquals(0, third.awaitExit(LIMIT_S));
         assertTrue(third.said().contains("all 2 places of the space are taken"), third.said());
         assertFalse(third.allLines().stream().anyMatch(line -> line.startsWith("CUDA_MPS_")), third.said());
         SystemRig.signal(first, "KILL");
-        SystemRig.await("its place is free", LIMIT_MS, () -> isFree(0));
-    }
-
-    private boolean isFree(final int place) {
-        try {
-            return new ProcessBuilder("flock", "-n", rig.directory().root().resolve("place" + place).toString(), "true")
-                .start().waitFor() == 0;
-        } catch (final IOException | InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
+        SystemRig.await("its place is free", LIMIT_MS, () -> space.isFree(0));
     }
 
     private long disabled() {
@@ -123,20 +79,22 @@ class SpaceSystemTest {
 
     @Test
     void shouldHoldNobodyForAReservedTaskAndTheOthersForALongOne() throws Exception {
-        daemon();
-        final Child training = exec("--best-effort", "--", "APP", "without-end");
+        space.daemon();
+        final Child training = space.exec("--best-effort", "--", "APP", "without-end");
         training.await("launches", LIMIT_S);
         SystemRig.await("it has a segment", LIMIT_MS, () -> "running".equals(rig.state("exec:inject_app")));
-        final Child loop = exec("--priority", "90", "--reserve", "10%", "--name", "loop", "--", "APP", "without-end");
+        final Child loop = space.exec("--priority", "90", "--reserve", "10%", "--name", "loop", "--", "APP",
+            "without-end");
         SystemRig.await("the loop has a segment", LIMIT_MS, () -> "running".equals(rig.state("loop")));
         assertEquals("running", rig.state("exec:inject_app"));
-        final Child more = exec("--priority", "90", "--reserve", "10%", "--name", "more", "--", "APP", "while", "1");
+        final Child more = space.exec("--priority", "90", "--reserve", "10%", "--name", "more", "--", "APP", "while",
+            "1");
         assertEquals(0, more.awaitExit(LIMIT_S), more.said());
         assertTrue(more.said().contains("reserve is 10%, and 2% of the reserve of 12% are free"), more.said());
         SystemRig.signal(loop, "TERM");
         assertEquals(0, loop.awaitExit(LIMIT_S), loop.said());
         assertEquals(0, disabled());
-        final Child inference = exec("--priority", "80", "--name", "long", "--", "APP", "while", "500");
+        final Child inference = space.exec("--priority", "80", "--name", "long", "--", "APP", "while", "500");
         assertEquals(0, inference.awaitExit(LIMIT_S), inference.said());
         SystemRig.await("the journal says it", LIMIT_MS, () -> disabled() > 0);
         SystemRig.signal(training, "TERM");
@@ -145,14 +103,14 @@ class SpaceSystemTest {
 
     @Test
     void shouldRefuseRealTimeTasksOutsideOfTheSpace() throws Exception {
-        daemon();
-        final Child outside = exec("--priority", "80", "--name", "outside", "--", "env", "-u",
+        space.daemon();
+        final Child outside = space.exec("--priority", "80", "--name", "outside", "--", "env", "-u",
             "CUDA_MPS_PIPE_DIRECTORY", NativePrograms.ofClientLibrary("tests/cuda/inject_app").toString(),
             "while", "1");
         assertEquals(0, outside.awaitExit(LIMIT_S), outside.said());
         assertTrue(outside.said().contains("task \"outside\": its program is outside of the space; start it with "
             + "`gpuseg exec --priority 80`"), outside.said());
-        final Child greedy = exec("--priority", "80", "--name", "greedy", "--", "env", "-u",
+        final Child greedy = space.exec("--priority", "80", "--name", "greedy", "--", "env", "-u",
             "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", NativePrograms.ofClientLibrary("tests/cuda/inject_app").toString(),
             "while", "1");
         assertEquals(0, greedy.awaitExit(LIMIT_S), greedy.said());
@@ -161,45 +119,36 @@ class SpaceSystemTest {
 
     @Test
     void shouldStartTheControlDaemonAgainAndLeaveItToTheNextDaemonWithProgramsInside() throws Exception {
-        final Child daemon = daemon();
-        final long first = controlPid();
-        Files.delete(note());
+        final Child daemon = space.daemon();
+        final long first = space.controlPid();
+        Files.delete(space.note());
         SystemRig.await("it was started again", LIMIT_MS,
-            () -> rig.status().path("space").path("restarts").asLong() == 1 && controlPid() > 0
-                && controlPid() != first);
-        final long second = controlPid();
-        Files.writeString(pipe().resolve("clients"), "4711\n4712\n");
+            () -> rig.status().path("space").path("restarts").asLong() == 1 && space.controlPid() > 0
+                && space.controlPid() != first);
+        final long second = space.controlPid();
+        Files.writeString(space.pipe().resolve("clients"), "4711\n4712\n");
         SystemRig.signal(daemon, "TERM");
         assertEquals(0, daemon.awaitExit(LIMIT_S), daemon.said());
         assertTrue(daemon.said().contains("goes on, since 2 programs are inside"), daemon.said());
-        final Child next = daemon();
-        assertEquals(second, controlPid());
+        final Child next = space.daemon();
+        assertEquals(second, space.controlPid());
         SystemRig.signal(next, "KILL");
         next.awaitExit(LIMIT_S);
-        Files.delete(pipe().resolve("clients"));
-        final Child last = daemon();
-        assertEquals(second, controlPid());
+        Files.delete(space.pipe().resolve("clients"));
+        final Child last = space.daemon();
+        assertEquals(second, space.controlPid());
         SystemRig.signal(last, "TERM");
         assertEquals(0, last.awaitExit(LIMIT_S), last.said());
-        assertEquals(0, controlPid(), "nobody was inside: it has ended");
+        assertEquals(0, space.controlPid(), "nobody was inside: it has ended");
         assertFalse(Files.exists(rig.directory().root().resolve("space")));
-    }
-
-    /** 0 if it is not there. */
-    private long controlPid() {
-        try {
-            return Long.parseLong(Files.readString(note()).strip());
-        } catch (final IOException | NumberFormatException e) {
-            return 0;
-        }
     }
 
     @Test
     void shouldSayWhatIsMissing() throws Exception {
         final Path java = Path.of(System.getProperty("java.home")).resolve("bin");
-        final Child daemon = run(java.toString());
+        final Child daemon = space.run(java.toString());
         assertEquals(ExitCode.FAILURE, daemon.awaitExit(LIMIT_S), daemon.said());
-        assertTrue(daemon.said().contains("--space: ") && daemon.said().contains(PROGRAM)
+        assertTrue(daemon.said().contains("--space: ") && daemon.said().contains(SpaceRig.PROGRAM)
             && daemon.said().contains("leave --space out"), daemon.said());
     }
 }
