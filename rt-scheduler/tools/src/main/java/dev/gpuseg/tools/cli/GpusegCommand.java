@@ -38,6 +38,7 @@ import picocli.CommandLine.Spec;
         BenchCommand.class,
         CalibrateCommand.class,
         AnalyzeCommand.class,
+        PlaceCommand.class,
         VerifyCommand.class,
         SimulateCommand.class,
         GenerateCommand.class,
@@ -55,7 +56,7 @@ final class GpusegCommand implements Runnable {
                 .with("Everyday", "run", "exec", "status", "top", "set", "doctor", "demo", "analyze")
                 .with("The running daemon", "live", "policy", "cgroups", "stop", "release", "config")
                 .with("Recordings", "trace", "replay")
-                .with("Analysis", "simulate", "generate", "sweep", "verify")
+                .with("Analysis", "place", "simulate", "generate", "sweep", "verify")
                 .with("Measuring and testing a machine", "selftest", "latency", "calibrate", "bench", "faults")
                 .ofCommands(spec);
             return spec;
