@@ -37,8 +37,7 @@ final class Evidence {
             case T1 -> "`gpuseg doctor`, line real-time throttling; `sysctl kernel.sched_rt_runtime_us`";
             case S1 -> "`dmesg` shows resets and Xid errors, `nvidia-smi -q -d PERFORMANCE` throttling";
             case B1, B2 -> "by the kernels of the programs inside, measured beside each other";
-            case B3 -> "`gpuseg status` names the space; `fuser -v /dev/nvidia*` shows who uses the GPU, and `ps e` "
-                + "where it is";
+            case B3 -> "`gpuseg status` names the programs that use the GPU outside of the space";
             case U1 -> "no task has GPUSEG_TASK_ALWAYS_WAIT; `gpuseg status --json`: optimistic";
             case U2 -> "the device decides it; seen on H100 and H200 only";
             case U3 -> "`gpuseg status`: the process that has the turn counts, the one that is next, and those that "

@@ -2,6 +2,8 @@
 package dev.gpuseg.daemon.process;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 
 /** The answer to {@code status} as a human reads it; of the counters, what says trouble. Stateless. */
@@ -40,6 +42,11 @@ public final class StatusText {
             line(out, "space    %d%% reserve, %d places, MPS at %s%s\n", space.path("reserve").asInt(),
                 space.path("places").asInt(), space.path("pipe").asText(), space.path("failure").asText().isEmpty() ? ""
                 : " -- " + space.path("failure").asText());
+            if (!space.path("outside").isEmpty()) {
+                final List<String> outside = new ArrayList<>();
+                space.path("outside").forEach(program -> outside.add(program.asText()));
+                line(out, "         outside, in time slices of the whole GPU: %s\n", String.join(", ", outside));
+            }
         }
         proof(out, status.path("admission"), mostContexts(status.path("gpus")));
         out.append('\n');

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.space;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.function.Consumer;
 
 /**
@@ -22,6 +24,7 @@ public final class SpaceKeeper implements AutoCloseable {
 
     private static final long PAUSE_LEAST_NS = 1_000_000_000L;
     private static final long PAUSE_MOST_NS = 60_000_000_000L;
+    private static final long LOOK_NS = 5_000_000_000L;
 
     private final RuntimeDirectory directory;
     private final Space space;
@@ -29,7 +32,11 @@ public final class SpaceKeeper implements AutoCloseable {
     private final MpsControl control;
     private final boolean own;
     private final Consumer<String> say;
+    private final Outsiders outsiders;
     private volatile long restarts;
+    /** Programs outside, as "name[pid]", and when they were looked for last. */
+    private volatile List<String> outside = List.of();
+    private long lookedNs = System.nanoTime() - LOOK_NS;
     /** When it was started last by {@link #keep}, and how long after that it may be again. */
     private long startedNs = System.nanoTime() - PAUSE_MOST_NS;
     private long pauseNs = PAUSE_LEAST_NS;
@@ -44,6 +51,7 @@ public final class SpaceKeeper implements AutoCloseable {
         this.control = control;
         this.own = own;
         this.say = say;
+        outsiders = new Outsiders(Path.of("/proc"), control.pipe());
     }
 
     /**
@@ -89,9 +97,16 @@ public final class SpaceKeeper implements AutoCloseable {
         SpaceFiles.write(directory, space, control.pipe(), uid);
     }
 
-    /** Starts the control daemon again if it has died: at once, then ever more rarely, at last once a minute. */
+    /**
+     * Looks who is outside, and starts the control daemon again if it has died: at once, then ever more rarely, at
+     * last once a minute.
+     */
     public void keep() {
         final long nowNs = System.nanoTime();
+        if (nowNs - lookedNs >= LOOK_NS) {
+            lookedNs = nowNs;
+            lookOutside();
+        }
         if (!own) {
             return;
         }
@@ -120,9 +135,27 @@ public final class SpaceKeeper implements AutoCloseable {
         }
     }
 
+    private void lookOutside() {
+        try {
+            final List<String> now = outsiders.look();
+            final List<String> fresh = now.stream().filter(program -> !outside.contains(program)).toList();
+            outside = now;   // single writer
+            if (!fresh.isEmpty()) {
+                say.accept(String.join(", ", fresh) + (fresh.size() == 1 ? " uses" : " use") + " the GPU outside of "
+                    + "the space, in time slices of the whole GPU: loops with a part of it wait meanwhile; start such "
+                    + "programs with `gpuseg exec --best-effort`, or give them a place (space-places)");
+            }
+        } catch (final IOException e) {
+            say.accept("programs outside of the space cannot be seen: " + e.getMessage());
+        }
+    }
+
     /** What {@code status} shows. */
     public ObjectNode status() {
-        return JsonNodeFactory.instance.objectNode().put("reserve", space.reservePercent())
+        final ObjectNode status = JsonNodeFactory.instance.objectNode();
+        final ArrayNode programs = status.putArray("outside");
+        outside.forEach(programs::add);
+        return status.put("reserve", space.reservePercent())
             .put("places", space.places()).put("pipe", control.pipe().toString()).put("uid", uid)
             .put("restarts", restarts).put("failure", failure);
     }

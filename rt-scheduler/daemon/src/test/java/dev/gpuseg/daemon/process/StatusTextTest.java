@@ -66,6 +66,18 @@ class StatusTextTest {
     }
 
     @Test
+    void shouldNameProgramsOutsideOfTheSpace() {
+        final ObjectNode status = status(0);
+        final ObjectNode space = status.putObject("space").put("reserve", 12).put("places", 3).put("pipe", "/run/mps");
+        assertTrue(StatusText.of(status).contains("space    12% reserve, 3 places, MPS at /run/mps\n"),
+            StatusText.of(status));
+        assertTrue(!StatusText.of(status).contains("outside"));
+        space.putArray("outside").add("python3[11]").add("x[12]");
+        assertTrue(StatusText.of(status).contains("         outside, in time slices of the whole GPU: python3[11], "
+            + "x[12]\n"), StatusText.of(status));
+    }
+
+    @Test
     void shouldSayByWhichBoundsAndConstantsASetIsProven() {
         final ObjectNode status = status(0);
         status.putObject("admission").put("proven", true).put("claim", "sound").put("constants", "turns-suspend (x)");
