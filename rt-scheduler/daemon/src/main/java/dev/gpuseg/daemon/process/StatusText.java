@@ -42,6 +42,10 @@ public final class StatusText {
             line(out, "space    %d%% reserve, %d places, MPS at %s%s\n", space.path("reserve").asInt(),
                 space.path("places").asInt(), space.path("pipe").asText(), space.path("failure").asText().isEmpty() ? ""
                 : " -- " + space.path("failure").asText());
+            if (space.path("occupied").asInt() > space.path("places").asInt()) {
+                line(out, "         %d best-effort processes are inside: together they may take the reserve\n",
+                    space.path("occupied").asInt());
+            }
             if (!space.path("outside").isEmpty()) {
                 final List<String> outside = new ArrayList<>();
                 space.path("outside").forEach(program -> outside.add(program.asText()));

@@ -12,8 +12,9 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 /**
- * Programs that have a GPU open and are not clients of the space's MPS server: they take time slices of the whole GPU,
- * the reserve included. What cannot be read (another user's process, one that ends) is left out. One thread.
+ * Who has a GPU open: programs that are not clients of the space's MPS server take time slices of the whole GPU, the
+ * reserve included; best-effort programs inside may have more processes than places, each with the limit of a place.
+ * What cannot be read (another user's process, one that ends) is left out. One thread.
  */
 final class Outsiders {
     /** Source: Linux, Documentation/admin-guide/devices.txt: a file for each GPU. */
@@ -21,6 +22,17 @@ final class Outsiders {
     private static final Pattern PID = Pattern.compile("[1-9][0-9]{0,9}");
     /** The control daemon, and its servers. */
     private static final String OF_MPS = "nvidia-cuda-mps";
+    /** Of best effort inside, as {@code gpuseg exec} starts it. */
+    private static final String LOW = "CUDA_MPS_CLIENT_PRIORITY=1";
+
+    /**
+     * What was seen.
+     *
+     * @param outside  "name[pid]" of each program outside
+     * @param occupied processes of best-effort programs inside
+     */
+    record Seen(List<String> outside, int occupied) {
+    }
 
     private final Path proc;
     private final Path pipe;
@@ -37,25 +49,29 @@ final class Outsiders {
     }
 
     /**
-     * Who is outside now. Reads the links of all descriptors that it may read: some milliseconds.
+     * Looks. Reads the links of all descriptors that it may read: some milliseconds.
      *
-     * @return "name[pid]" of each
+     * @return who is there now
      * @throws IOException if there is no /proc
      */
-    List<String> look() throws IOException {
-        final List<String> found = new ArrayList<>();
+    Seen look() throws IOException {
+        final List<String> outside = new ArrayList<>();
+        int occupied = 0;
         try (DirectoryStream<Path> processes = Files.newDirectoryStream(proc)) {
             for (final Path process : processes) {
                 final String pid = process.getFileName().toString();
                 if (PID.matcher(pid).matches() && hasGpu(process)) {
                     final String name = text(process.resolve("comm")).strip();
-                    if (!name.startsWith(OF_MPS) && !isInside(process)) {
-                        found.add(name + "[" + pid + "]");
+                    final List<String> environment = List.of(text(process.resolve("environ")).split("\0"));
+                    if (environment.contains(SpaceKeeper.PIPE_VARIABLE + "=" + pipe)) {
+                        occupied += environment.contains(LOW) ? 1 : 0;
+                    } else if (!name.startsWith(OF_MPS)) {
+                        outside.add(name + "[" + pid + "]");
                     }
                 }
             }
         }
-        return found;
+        return new Seen(outside, occupied);
     }
 
     private static boolean hasGpu(final Path process) {
@@ -69,10 +85,6 @@ final class Outsiders {
             return false;   // not ours to see, or it has ended
         }
         return false;
-    }
-
-    private boolean isInside(final Path process) {
-        return List.of(text(process.resolve("environ")).split("\0")).contains(SpaceKeeper.PIPE_VARIABLE + "=" + pipe);
     }
 
     /** Empty if it cannot be read. */

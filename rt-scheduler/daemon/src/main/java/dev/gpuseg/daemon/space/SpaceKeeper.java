@@ -36,6 +36,8 @@ public final class SpaceKeeper implements AutoCloseable {
     private volatile long restarts;
     /** Programs outside, as "name[pid]", and when they were looked for last. */
     private volatile List<String> outside = List.of();
+    /** Processes of best-effort programs inside. */
+    private volatile int occupied;
     private long lookedNs = System.nanoTime() - LOOK_NS;
     /** When it was started last by {@link #keep}, and how long after that it may be again. */
     private long startedNs = System.nanoTime() - PAUSE_MOST_NS;
@@ -137,9 +139,15 @@ public final class SpaceKeeper implements AutoCloseable {
 
     private void lookOutside() {
         try {
-            final List<String> now = outsiders.look();
-            final List<String> fresh = now.stream().filter(program -> !outside.contains(program)).toList();
-            outside = now;   // single writer
+            final Outsiders.Seen now = outsiders.look();
+            final List<String> fresh = now.outside().stream().filter(program -> !outside.contains(program)).toList();
+            if (now.occupied() > space.places() && now.occupied() > occupied) {
+                say.accept(now.occupied() + " processes of best-effort programs are inside, each with the limit of "
+                    + "one of " + space.places() + " places: together they may take the reserve; children that use the "
+                    + "GPU count each (space-places)");
+            }
+            outside = now.outside();   // single writer
+            occupied = now.occupied();
             if (!fresh.isEmpty()) {
                 say.accept(String.join(", ", fresh) + (fresh.size() == 1 ? " uses" : " use") + " the GPU outside of "
                     + "the space, in time slices of the whole GPU: loops with a part of it wait meanwhile; start such "
@@ -155,9 +163,8 @@ public final class SpaceKeeper implements AutoCloseable {
         final ObjectNode status = JsonNodeFactory.instance.objectNode();
         final ArrayNode programs = status.putArray("outside");
         outside.forEach(programs::add);
-        return status.put("reserve", space.reservePercent())
-            .put("places", space.places()).put("pipe", control.pipe().toString()).put("uid", uid)
-            .put("restarts", restarts).put("failure", failure);
+        return status.put("reserve", space.reservePercent()).put("places", space.places()).put("occupied", occupied)
+            .put("pipe", control.pipe().toString()).put("uid", uid).put("restarts", restarts).put("failure", failure);
     }
 
     /** How the GPU is divided. */

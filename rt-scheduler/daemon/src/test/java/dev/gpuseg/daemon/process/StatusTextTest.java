@@ -72,6 +72,11 @@ class StatusTextTest {
         assertTrue(StatusText.of(status).contains("space    12% reserve, 3 places, MPS at /run/mps\n"),
             StatusText.of(status));
         assertTrue(!StatusText.of(status).contains("outside"));
+        space.put("occupied", 3);
+        assertTrue(!StatusText.of(status).contains("are inside"));
+        space.put("occupied", 4);
+        assertTrue(StatusText.of(status).contains("         4 best-effort processes are inside: together they may take "
+            + "the reserve\n"), StatusText.of(status));
         space.putArray("outside").add("python3[11]").add("x[12]");
         assertTrue(StatusText.of(status).contains("         outside, in time slices of the whole GPU: python3[11], "
             + "x[12]\n"), StatusText.of(status));

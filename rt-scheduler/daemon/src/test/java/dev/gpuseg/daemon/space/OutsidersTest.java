@@ -41,8 +41,19 @@ class OutsidersTest {
         process("12", "inside", "/dev/nvidia1", "PATH=/bin CUDA_MPS_PIPE_DIRECTORY=" + PIPE + " ");
         process("13", "elsewhere", "/dev/nvidia0", "CUDA_MPS_PIPE_DIRECTORY=" + PIPE + "2 ");
         process("14", "pretends", "/dev/nvidia0", "X_CUDA_MPS_PIPE_DIRECTORY=" + PIPE + " ");
-        assertEquals(List.of("elsewhere[13]", "pretends[14]", "python3[11]"), outsiders.look().stream().sorted()
-            .toList());
+        assertEquals(List.of("elsewhere[13]", "pretends[14]", "python3[11]"), outsiders.look().outside().stream()
+            .sorted().toList());
+    }
+
+    /** A program's children inherit its environment, and with it a limit of their own. */
+    @Test
+    void shouldCountProcessesOfBestEffortInside() throws IOException {
+        final String inside = "CUDA_MPS_PIPE_DIRECTORY=" + PIPE + " ";
+        process("41", "train", "/dev/nvidia0", inside + "CUDA_MPS_CLIENT_PRIORITY=1 ");
+        process("42", "worker", "/dev/nvidia0", inside + "CUDA_MPS_CLIENT_PRIORITY=1 ");
+        process("43", "asleep", "/dev/null", inside + "CUDA_MPS_CLIENT_PRIORITY=1 ");
+        process("44", "detector", "/dev/nvidia0", inside);
+        assertEquals(new Outsiders.Seen(List.of(), 2), outsiders.look());
     }
 
     /** A monitor has the control device, an MPS server the GPU; neither has work of its own on it. */
@@ -52,7 +63,7 @@ class OutsidersTest {
         process("22", "nvidia-cuda-mps-server", "/dev/nvidia0", "");
         process("23", "editor", "/tmp/dev/nvidia0", "");
         process("self", "shell", "/dev/nvidia0", "");
-        assertEquals(List.of(), outsiders.look());
+        assertEquals(new Outsiders.Seen(List.of(), 0), outsiders.look());
     }
 
     @Test
@@ -60,7 +71,7 @@ class OutsidersTest {
         Files.createDirectory(proc.resolve("31"));
         process("32", "half", "/dev/nvidia0", "");
         Files.delete(proc.resolve("32/environ"));
-        assertEquals(List.of("half[32]"), outsiders.look(), "it has a GPU, and nothing says that it is inside");
+        assertEquals(List.of("half[32]"), outsiders.look().outside(), "it has a GPU, and nothing says where it is");
         assertThrows(IOException.class, () -> new Outsiders(proc.resolve("none"), PIPE).look());
     }
 }
