@@ -43,6 +43,20 @@ class DocumentationTest {
     }
 
     @Test
+    void shouldListEveryDocumentUnderAQuestion() throws IOException {
+        final String questions = text("rt-scheduler/docs/README.md");
+        for (final String directory : List.of("docs", "rt-scheduler/docs")) {
+            try (Stream<Path> files = Files.list(ROOT.resolve(directory))) {
+                for (final Path file : files.filter(name -> name.toString().endsWith(".md")).toList()) {
+                    final String name = file.getFileName().toString();
+                    assertTrue(name.equals("README.md") || questions.contains(name + ")")
+                        || questions.contains(name + "#"), directory + "/" + name + " is listed under no question");
+                }
+            }
+        }
+    }
+
+    @Test
     void shouldKeepTheReadmeOnOneScreen() throws IOException {
         final long lines = text("README.md").lines().count();
         assertTrue(lines <= README_LINES, "README.md has " + lines + " lines, " + README_LINES + " are enough");
