@@ -130,7 +130,8 @@ final class ResponseTable {
                 .append(escape(task.name())).append("</td><td>").append(task.cpu()).append("</td><td>")
                 .append(task.bestEffort() ? "best effort" : task.priority() == task.gpuPriority()
                     || task.gpuSegmentCount() == 0 ? "" + task.priority() : task.priority() + " / "
-                    + task.gpuPriority()).append("</td>");
+                    + task.gpuPriority()).append(task.reservePercent() > 0 ? ", reserve " + task.reservePercent() + "%"
+                    : "").append("</td>");
             cell(out, "cpu", "n", task.cpuNs(), Figures.ms(task.cpuNs()));
             cell(out, "gpu", "n", task.gpuNs(), Figures.ms(task.gpuNs()));
             out.append("<td class=\"n\">").append(Figures.share(task.cpuNs() + task.gpuNs(), task.periodNs()))

@@ -300,6 +300,9 @@ class SpaceTest {
         assertTrue(text.contains(assumed) && text.contains("B1   not checked"), text);
         assertTrue(new ObjectMapper().readTree(ResultWriter.json(set, results)).path("space").asText()
             .startsWith(assumed));
+        final TaskSet part = in(one(10), new SpaceLimits(PART, PERCENT, 0));
+        assertTrue(HtmlReport.render(Report.create(part.withTasks(List.of(part.tasks().get(0).withReserve(PART))),
+            new byte[0], results)).contains("<td>50, reserve 10%</td>"));
         final String plain = TextReport.render(Report.create(one(10), new byte[0],
             List.of(Analyses.get("gcaps-window-suspend").analyse(one(10)))));
         assertFalse(plain.contains("space"), plain);
