@@ -69,8 +69,9 @@ static const char help[] =
 	"  --load KIND,...: measure alone, then beside a process for each KIND that keeps the GPU busy: products, "
 	"copies,\n"
 	"      launches, contexts. A KIND may stand there several times.\n"
-	"  --compare: measure once more among clients of MPS, and as a real-time task of the daemon; one of them must "
-	"run.\n"
+	"  --compare: measure once more among clients of MPS (beside load also with limits that leave 12 percent of "
+	"the\n"
+	"      GPU free), and as a real-time task of the daemon; one of them must run.\n"
 	"  --priority N: of that task, 1..99 (default: 49).\n"
 	"  --gpu N: which GPU, as nvidia-smi counts (default: 0).\n"
 	"  --break TIME: end at the first latency above TIME, and stop the kernel's trace where that is permitted.\n"
@@ -372,9 +373,15 @@ static int run_measurement(const struct plan *plan, const char *key, const char 
 	return rc == 0 && loaded ? loads_check(o.loads, o.load_count) : rc;
 }
 
-static const char *mps_title(void)
+/* The keys of what is measured in MPS: loads as they are, and limited. */
+static const char *mps_key(int limit)
 {
-	return o.load_count ? "beside load, in MPS" : "in MPS";
+	return limit ? "room" : "mps";
+}
+
+static const char *mps_title(int limit)
+{
+	return limit ? "in MPS, room kept free" : o.load_count ? "beside load, in MPS" : "in MPS";
 }
 
 static bool go_on(void)
@@ -394,10 +401,12 @@ static int measure_in_mps(struct mps_page *page)
 	__atomic_store_n(&page->started, 1, __ATOMIC_RELEASE); /* pairs with mps.c: wait_for() */
 	if (rc == 0)
 		rc = gpu_prepare(&gpu, &page->plan.work);
+	if (page->limit)
+		mps_limit(page->limit); /* this process has its context */
 	if (rc == 0)
 		rc = loads_start(o.loads, o.load_count, o.gpu, page->product_rounds);
 	if (rc == 0 && !stopping)
-		rc = run_measurement(&page->plan, "mps", mps_title());
+		rc = run_measurement(&page->plan, mps_key(page->limit), mps_title(page->limit));
 	loads_stop(o.loads, o.load_count);
 	if (report.count) {
 		page->measurement = report.measurements[0];
@@ -408,18 +417,19 @@ static int measure_in_mps(struct mps_page *page)
 }
 
 /* The loads are clients of MPS meanwhile. */
-static int run_mps(const struct plan *plan, uint64_t product_rounds)
+static int run_mps(const struct plan *plan, uint64_t product_rounds, int limit)
 {
 	static struct mps_page order;
-	struct measurement *m = next_measurement("mps", mps_title());
+	struct measurement *m = next_measurement(mps_key(limit), mps_title(limit));
 	int rc;
 
 	loads_stop(o.loads, o.load_count);
 	order.plan = *plan;
+	order.limit = limit;
 	order.product_rounds = product_rounds;
 	order.gpu_index = gpu.index;
 	rc = mps_run(mps, &order, arguments, m);
-	m->key = "mps"; /* the child's has another address */
+	m->key = mps_key(limit); /* the child's has another address */
 	if (m->response.histogram.count == 0)
 		report.count--;
 	return rc;
@@ -439,7 +449,9 @@ static int measure_all(const struct plan *plan, uint64_t product_rounds)
 	if (rc == 0 && go_on())
 		rc = run_measurement(plan, "driver", o.load_count ? "beside load, driver alone" : "driver alone");
 	if (rc == 0 && go_on() && mps[0]) {
-		rc = run_mps(plan, product_rounds);
+		rc = run_mps(plan, product_rounds, 0);
+		if (rc == 0 && go_on() && o.load_count)
+			rc = run_mps(plan, product_rounds, (100 - MPS_ROOM) / o.load_count);
 		if (rc == 0 && go_on() && report.daemon[0])
 			rc = loads_start(o.loads, o.load_count, o.gpu, product_rounds);
 	}

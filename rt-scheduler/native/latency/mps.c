@@ -61,6 +61,15 @@ bool mps_find(char *directory, size_t size)
 	return S_ISFIFO(file.st_mode) ? has_reader(path) : S_ISSOCK(file.st_mode) && listens(directory);
 }
 
+void mps_limit(int percent)
+{
+	char text[8];
+
+	snprintf(text, sizeof(text), "%d", percent);
+	setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", text, 1);
+	setenv("CUDA_MPS_CLIENT_PRIORITY", "1", 1); /* below normal; servers that do not know it ignore it */
+}
+
 void mps_avoid(void)
 {
 	setenv(VARIABLE, NOWHERE, 1);

@@ -19,6 +19,7 @@
 /* Shared. W: the parent, before the child starts; then the child. */
 struct mps_page {
 	struct plan plan; /* the work as it was calibrated outside of MPS */
+	int limit;	  /* percent of the multiprocessors that each load may use; 0: no limit */
 	uint64_t product_rounds;
 	int gpu_index;
 	uint32_t started; /* release: 1 = it has a context */
@@ -28,6 +29,12 @@ struct mps_page {
 
 /* The pipe directory by which CUDA programs of this environment find MPS, if its control daemon lives. */
 bool mps_find(char *directory, size_t size);
+
+/* Percent of the multiprocessors that loads with a limit leave free together. */
+#define MPS_ROOM 12
+
+/* Loads that start from now on may use so many percent of the multiprocessors each, after the measured work. */
+void mps_limit(int percent);
 
 /* From now on contexts of this process and its children are outside of MPS. Before the driver is used. */
 void mps_avoid(void);

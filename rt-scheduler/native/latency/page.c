@@ -15,9 +15,10 @@ enum { LABEL_WIDTH = 170, LABEL_HEIGHT = 17 };
 
 static const char style[] =
 	":root{color-scheme:light dark;--bg:#fff;--fg:#1a1f26;--muted:#5a6572;--line:#e1e5ea;--card:#f5f7f9;"
-	"--as-is:#0b6bcb;--alone:#76828f;--driver:#d4680a;--mps:#8a4fd3;--gpuseg:#0b6bcb}\n"
+	"--as-is:#0b6bcb;--alone:#76828f;--driver:#d4680a;--mps:#8a4fd3;--room:#12805c;--gpuseg:#0b6bcb}\n"
 	"@media(prefers-color-scheme:dark){:root{--bg:#11151a;--fg:#e7ebf0;--muted:#98a3b0;--line:#2a313a;"
-	"--card:#191f26;--as-is:#58a6ff;--alone:#9aa5b1;--driver:#f59a45;--mps:#c297ff;--gpuseg:#58a6ff}}\n"
+	"--card:#191f26;--as-is:#58a6ff;--alone:#9aa5b1;--driver:#f59a45;--mps:#c297ff;--room:#4cc38a;--gpuseg:#58a6ff}"
+	"}\n"
 	"*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);"
 	"font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}\n"
 	"main{max-width:1160px;margin:0 auto;padding:28px 30px 40px}h1{font-size:25px;margin:0 0 "
@@ -130,7 +131,7 @@ static void sentence(const struct report *r, FILE *out)
 {
 	static const struct {
 		const char *key, *words;
-	} compared[] = {{"mps", "in MPS"}, {"gpuseg", "with gpuseg"}};
+	} compared[] = {{"mps", "in MPS"}, {"room", "in MPS with 12 % kept free"}, {"gpuseg", "with gpuseg"}};
 	const struct measurement *alone = named(r, "alone"), *driver = named(r, "driver");
 	const struct measurement *first = &r->measurements[0];
 	char loads[256];

@@ -250,6 +250,15 @@ TEST(should_measure_copies_and_graphs)
 	CHECK_EQ(lines_of(text), 1);
 }
 
+static int count_of(const char *in, const char *what)
+{
+	int count = 0;
+
+	for (const char *at = in; (at = strstr(at, what)); at += strlen(what))
+		count++;
+	return count;
+}
+
 /* A control daemon of MPS: somebody reads from the pipe. Every process that the stand-in finds there is in "clients" */
 TEST(should_compare_with_mps_where_its_control_daemon_lives)
 {
@@ -258,7 +267,7 @@ TEST(should_compare_with_mps_where_its_control_daemon_lives)
 				      "--histfile", rig_path("h"), NULL};
 	const char *const bare[] = {"--compare", "--duration", "60s", NULL};
 	const char *const broken[] = {"--compare", "--duration", "60s", "--break", "1us", "--json", NULL};
-	const char *json;
+	const char *json, *clients;
 	int reader;
 
 	setenv("CUDA_MPS_PIPE_DIRECTORY", rig_directory(), 1);
@@ -277,12 +286,18 @@ TEST(should_compare_with_mps_where_its_control_daemon_lives)
 	CHECK(number("alone", "samples") > 0 && number("driver", "samples") > 0, "nothing measured outside");
 	CHECK_EQ(histogram_sum("mps"), number("mps", "samples"));
 	CHECK_CONTAINS(strstr(text, "\"name\":\"mps\""), "\"loads_per_s\":[");
-	/* The measured process and its two loads; what was measured before is none of them. */
-	CHECK_EQ(lines_of(content(rig_path("clients"))), 3);
+	CHECK_EQ(histogram_sum("room"), number("room", "samples"));
+	CHECK_CONTAINS(strstr(text, "\"name\":\"room\""), "\"loads_per_s\":[");
+	/* The measured process and its two loads, twice; what was measured before is none of them. */
+	clients = content(rig_path("clients"));
+	CHECK_EQ(lines_of(clients), 6);
+	CHECK_EQ(count_of(clients, " - -\n"), 4);
+	CHECK_EQ(count_of(clients, " 44 1\n"), 2);
 	CHECK_CONTAINS(content(rig_path("p")), "beside load, in MPS");
+	CHECK_CONTAINS(content(rig_path("p")), "in MPS, room kept free");
 	CHECK_CONTAINS(content(rig_path("p")), "</b> (");
-	CHECK_CONTAINS(content(rig_path("p")), " in MPS.</p>");
-	CHECK(strncmp(content(rig_path("h")), "# us alone driver mps\n", 22) == 0, "no column of MPS");
+	CHECK_CONTAINS(content(rig_path("p")), " in MPS with 12 % kept free.</p>");
+	CHECK(strncmp(content(rig_path("h")), "# us alone driver mps room\n", 27) == 0, "no column of MPS");
 	CHECK_EQ(unlink(rig_path("clients")), 0);
 	CHECK_EQ(run(broken), 3);
 	CHECK_CONTAINS(text, "sample 1 (driver alone) took ");

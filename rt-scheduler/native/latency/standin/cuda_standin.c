@@ -70,6 +70,13 @@ static bool fails(const char *call)
 	return named && strcmp(named, call) == 0;
 }
 
+static const char *given(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value ? value : "-";
+}
+
 /* Where a file "control" is in the directory that names MPS, this process is a client: notes it in "clients" there. */
 static bool join_mps(void)
 {
@@ -84,7 +91,8 @@ static bool join_mps(void)
 	file = fopen(path, "ae");
 	if (!file)
 		return false;
-	fprintf(file, "%s\n", program_name);
+	fprintf(file, "%s %s %s\n", program_name, given("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"),
+		given("CUDA_MPS_CLIENT_PRIORITY"));
 	fclose(file);
 	return true;
 }

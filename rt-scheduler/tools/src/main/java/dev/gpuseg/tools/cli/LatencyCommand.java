@@ -31,8 +31,8 @@ import picocli.CommandLine.Parameters;
         "  --duration TIME: of each measurement (default: 10s). Ctrl-C ends it earlier.",
         "  --load KIND,...: measure alone, then beside a process for each KIND that keeps the GPU busy: "
             + "products, copies, launches, contexts. A KIND may stand there several times.",
-        "  --compare: measure once more among clients of MPS, and as a real-time task of the daemon; one of them "
-            + "must run.",
+        "  --compare: measure once more among clients of MPS (beside load also with limits that leave 12 percent of "
+            + "the GPU free), and as a real-time task of the daemon; one of them must run.",
         "  --priority N: of that task, 1..99 (default: 49).",
         "  --gpu N: which GPU, as nvidia-smi counts (default: 0).",
         "  --break TIME: end at the first latency above TIME, and stop the kernel's trace where that is "
