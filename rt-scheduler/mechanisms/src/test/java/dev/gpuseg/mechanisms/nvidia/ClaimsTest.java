@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
  * What the memory of a process showed the observer is a claim. RM is asked for clients before they are used, and for
  * objects once it has refused one.
  */
-@Timeout(60)
+@Timeout(300)
 class ClaimsTest {
     private static final int MADE_UP = 0x5c00f000;
     private static final int CLIENT = 0xc1d00001;

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A process can write anything into its report, and RM is asked before it is used. */
-@Timeout(60)
+@Timeout(300)
 class ForgedReportTest {
     private static final int CLASS_CLIENT = 0x41;
     private static final int CLASS_TSG = 0xa06c;

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A child has its parent's descriptors, and what its parent made through them is not its own. */
-@Timeout(120)
+@Timeout(300)
 class ForkedProcessesTest {
     private static final ContextRef[] NONE = new ContextRef[0];
     private static final long LIVELY_MS = 30_000;

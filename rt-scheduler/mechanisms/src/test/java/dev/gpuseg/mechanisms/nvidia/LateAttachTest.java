@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(60)
+@Timeout(300)
 class LateAttachTest {
     private static final long LIMIT_NS = 20_000_000_000L;
     private static final GpuIndex GPUS = new GpuIndex(List.of());

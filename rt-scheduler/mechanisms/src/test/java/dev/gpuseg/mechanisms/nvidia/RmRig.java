@@ -22,7 +22,7 @@ import java.util.function.BooleanSupplier;
 
 /** The RM stand-in, applications that use it, and this very JVM as the one that schedules them. */
 final class RmRig implements AutoCloseable {
-    static final long LIMIT_MS = 20_000;
+    static final long LIMIT_MS = 120_000;
     /** A device that hardly any program opens: gpuseg-observer sees the ioctls of applications on it. */
     static final String SHADOW = "/dev/full";
     static final String SHADOW_OPTION = "nvidia:1:7:any";

@@ -15,7 +15,7 @@ import java.util.List;
 public final class RealObserver {
     private static final Path PROGRAM = Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native",
         "build", "gpuseg-observer").toAbsolutePath();
-    private static final long LIMIT_MS = 20_000;
+    private static final long LIMIT_MS = 120_000;
 
     private RealObserver() {
     }

@@ -21,7 +21,7 @@ import java.util.function.BooleanSupplier;
 /** The stand-in of nvgpu, loaded into this process, and programs that work on it. */
 public final class TegraRig implements AutoCloseable {
     /** How long a wait that only detects a hang may take. */
-    public static final long LIMIT_MS = 20_000;
+    public static final long LIMIT_MS = 120_000;
     private static final String STANDIN_ENV = "GPUSEG_TEGRA_STANDIN";
     private static final Path BUILD =
         Path.of(System.getProperty("gpuseg.root", "."), "rt-scheduler", "native", "build").toAbsolutePath();

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(60)
+@Timeout(240)
 class ObserverCheckTest {
     private static final Supplier<Path> NOT_BUILT = () -> {
         throw new IllegalStateException("gpuseg-observer is missing");
