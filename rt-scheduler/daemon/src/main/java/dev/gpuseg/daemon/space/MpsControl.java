@@ -94,8 +94,8 @@ final class MpsControl {
      */
     int clients() throws IOException {
         int clients = 0;
-        for (final String server : numbers(ask("get_server_list"))) {
-            clients += numbers(ask("get_client_list " + server)).size();
+        for (final String server : numbers(answer("get_server_list"))) {
+            clients += numbers(answer("get_client_list " + server)).size();
         }
         return clients;
     }
@@ -106,11 +106,20 @@ final class MpsControl {
      * @throws IOException if it does not answer
      */
     void quit() throws IOException {
-        ask("quit -t " + SHUTDOWN_S);
+        answer("quit -t " + SHUTDOWN_S);
     }
 
     private static List<String> numbers(final Answer answer) {
         return answer.text().lines().map(String::strip).filter(line -> line.matches("[0-9]+")).toList();
+    }
+
+    /** One that must be an answer: a control daemon that hangs is not one without clients. */
+    private Answer answer(final String command) throws IOException {
+        final Answer answer = ask(command);
+        if (answer.status() != 0) {
+            throw new IOException(command + ": status " + answer.status() + ": " + answer.text());
+        }
+        return answer;
     }
 
     private Answer ask(final String command) throws IOException {
