@@ -37,6 +37,9 @@ final class ContextTable {
     private final int[] nextTask;
     private final int[] previousTask;
 
+    private final int[] reservedCount;
+    private long reservedVersion;
+
     private final int[][] steerable;
     private final int[] steerableCount;
     private final int[] steerablePosition;
@@ -62,6 +65,7 @@ final class ContextTable {
         firstTask = new int[rows];
         nextTask = new int[maxTasks + 1];
         previousTask = new int[maxTasks + 1];
+        reservedCount = new int[gpuCount];
         steerable = new int[gpuCount][rows];
         steerableCount = new int[gpuCount];
         steerablePosition = new int[rows];
@@ -87,8 +91,32 @@ final class ContextTable {
 
     void remove(final int c) {
         setSteerable(c, false);
+        setReserved(c, false);
         open[c] = false;
         kind[c] = null;
+    }
+
+    void setReserved(final int c, final boolean wanted) {
+        if (reserved[c] != wanted) {
+            reserved[c] = wanted;
+            reservedCount[gpu[c]] += wanted ? 1 : -1;
+            reservedVersion++;
+        }
+    }
+
+    /** The reserved contexts of a GPU; returns how many. */
+    int reserved(final int onGpu, final int[] out) {
+        int n = 0;
+        for (int c = 0; n < reservedCount[onGpu]; c++) {
+            if (reserved[c] && gpu[c] == onGpu) {
+                out[n++] = c;
+            }
+        }
+        return n;
+    }
+
+    long reservedVersion() {
+        return reservedVersion;
     }
 
     /** Whether it may be disabled. */

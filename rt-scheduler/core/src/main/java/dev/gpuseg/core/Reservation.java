@@ -4,7 +4,7 @@ package dev.gpuseg.core;
 /**
  * Keeps one GPU free for an expected begin while no real-time segment runs on it: a running segment is not preempted
  * for one that has not begun, even if no other context is disabled for it. Contexts that the expected begin would leave
- * enabled stay enabled. Not thread-safe; allocates nothing after construction.
+ * enabled stay enabled, those with room of their own among them. Not thread-safe; allocates nothing after construction.
  */
 public final class Reservation {
     private static final int NONE = SegmentScheduler.NONE;
@@ -33,11 +33,13 @@ public final class Reservation {
     private final SegmentScheduler scheduler;
     private final Target target;
     private final int gpu;
-    private final int[] ready;
+    private final int[] spared;
     private int task = NONE;
     private int contextId = NONE;
     /** For whom the target keeps the GPU free, {@link SegmentScheduler#NONE} if for nobody. */
     private int inForceFor = NONE;
+    /** {@link SegmentScheduler#reservedContextsVersion} of then. */
+    private long sparedVersion;
 
     /**
      * A reservation for nobody.
@@ -51,7 +53,7 @@ public final class Reservation {
         this.scheduler = scheduler;
         this.target = target;
         this.gpu = gpu;
-        ready = new int[contexts];
+        spared = new int[contexts];
     }
 
     /**
@@ -88,18 +90,24 @@ public final class Reservation {
     public boolean follow() {
         final int wanted = isActive() && scheduler.mayReserve(gpu)
             && !scheduler.isRealTime(scheduler.runningTask(gpu)) ? contextId : NONE;
-        if (wanted == inForceFor) {
+        final long version = scheduler.reservedContextsVersion();
+        if (wanted == inForceFor && (wanted == NONE || version == sparedVersion)) {
             return false;
         }
         target.unreserve();
         inForceFor = wanted;
+        sparedVersion = version;
         if (wanted != NONE) {
             target.reserve(wanted);
-            final int n = scheduler.readyFor(task, ready);
-            for (int i = 0; i < n; i++) {
-                target.spare(ready[i]);
-            }
+            spare(scheduler.readyFor(task, spared));
+            spare(scheduler.reservedContexts(gpu, spared));
         }
         return true;
+    }
+
+    private void spare(final int count) {
+        for (int i = 0; i < count; i++) {
+            target.spare(spared[i]);
+        }
     }
 }

@@ -1055,6 +1055,23 @@ public final class SegmentScheduler {
     }
 
     /**
+     * The contexts whose tasks have room of their own: they stay enabled whatever else is decided.
+     *
+     * @param gpu 0..gpuCount - 1
+     * @param out receives their ids, in no order; at least as long as there can be contexts
+     * @return how many
+     */
+    public int reservedContexts(final int gpu, final int[] out) {
+        requireGpu(gpu);
+        return contexts.reserved(gpu, out);
+    }
+
+    /** A number that is another whenever {@link #reservedContexts} of some GPU gives others. */
+    public long reservedContextsVersion() {
+        return contexts.reservedVersion();
+    }
+
+    /**
      * How many contexts would be disabled if a segment of this task ran now and nothing else decided. Changes nothing.
      *
      * @param taskId an open real-time task
@@ -1195,7 +1212,7 @@ public final class SegmentScheduler {
     }
 
     private void setReserved(final int c, final boolean reserved) {
-        contexts.reserved[c] = reserved;
+        contexts.setReserved(c, reserved);
         steer(c);
         arbiter.kindChanged(c, clockNs);
     }

@@ -252,6 +252,32 @@ class AnticipatorTest {
         assertEquals(List.of(HIGH), device.spared);
     }
 
+    /** As a loop of 1 kHz in the reserve, beside longer work that is expected. */
+    @Test
+    void shouldLeaveEnabledWhoHasRoomOfItsOwnAlsoIfItCameMeanwhile() {
+        openReserved(OTHER);
+        open(LOW, 20, PERIOD_NS);
+        for (int i = 1; i <= 10; i++) {
+            segment(LOW, i * PERIOD_NS, SEGMENT_NS);
+        }
+        until(11 * PERIOD_NS - 100 * US);
+        assertEquals(LOW, device.reservedFor);
+        assertEquals(List.of(OTHER), device.spared);
+        openReserved(HIGH);
+        follow();
+        assertEquals(LOW, device.reservedFor);
+        assertEquals(List.of(HIGH, OTHER), device.spared);
+        scheduler.removeTask(OTHER, nowNs);
+        follow();
+        assertEquals(List.of(HIGH), device.spared, "it has no room of its own any more");
+    }
+
+    private void openReserved(final int id) {
+        scheduler.addContext(id, 0, ContextKind.MANAGED);
+        scheduler.addTask(new TaskParameters(id, id, 90, 0, 0, 0, true).inReserve());
+        anticipator.open(id, 0, id, 0, PERIOD_NS);
+    }
+
     /** Bursts of four segments, 200 us apart. */
     private void burst(final long atNs) {
         for (int i = 0; i < 4; i++) {
