@@ -10,12 +10,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.stream.Stream;
+import org.agrona.IoUtil;
 
 /**
  * Appends records to the first file of a client's queue as the C library does, but without its locking and rolling:
- * for {@link WarmUp}, which is the only writer and writes less than a file holds.
+ * for {@link WarmUp}, which is the only writer and writes less than a file holds. {@link #close} gives its memory back
+ * at once, which a deleted file would keep until the next collection.
  */
-public final class RecordWriter {
+public final class RecordWriter implements AutoCloseable {
     private static final int HEADER_BYTES = 4;
     private static final int LENGTH_MASK = 0x3fffffff;
 
@@ -59,5 +61,11 @@ public final class RecordWriter {
         file.putLong(record + Abi.Record.SAMPLE_OFFSET, sample);
         file.putInt(at, Abi.Record.SIZE);
         at = record + Abi.Record.SIZE;
+    }
+
+    /** Nothing may be written after it. */
+    @Override
+    public void close() {
+        IoUtil.unmap(file);
     }
 }

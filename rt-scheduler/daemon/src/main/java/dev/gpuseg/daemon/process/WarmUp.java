@@ -237,6 +237,9 @@ final class WarmUp {
         if (!answers.failure.isEmpty()) {
             throw new IllegalStateException("warm-up: " + answers.failure);
         }
+        for (final RecordWriter writer : play.writers) {
+            writer.close();
+        }
         for (final Client client : clients) {
             client.queue().close();
             client.session().close();
