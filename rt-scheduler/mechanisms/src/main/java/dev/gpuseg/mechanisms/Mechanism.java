@@ -64,6 +64,17 @@ public interface Mechanism extends AutoCloseable {
     }
 
     /**
+     * Whether the program shares the GPU with tasks that have room of their own in time slices of all of it, so that it
+     * must rest while there are such tasks.
+     *
+     * @param pid the program
+     * @return false unless this mechanism {@linkplain dev.gpuseg.mechanisms.launch.SpaceMechanism keeps a space}
+     */
+    default boolean isOutside(final int pid) {
+        return false;
+    }
+
+    /**
      * Disables contexts, then enables others.
      *
      * @param disable      contexts to disable

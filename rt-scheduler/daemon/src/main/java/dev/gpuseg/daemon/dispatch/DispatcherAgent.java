@@ -60,6 +60,7 @@ public final class DispatcherAgent implements Runnable {
     private PromisedBounds promised;
     private final Anticipation anticipation;
     private final Turns turns;
+    private final OutsideRests outside;
     private final GrantGate grants;
     private final DecisionApplier decisions;
     private final ProcessRegistry processes;
@@ -115,6 +116,7 @@ public final class DispatcherAgent implements Runnable {
         grants = new GrantGate(scheduler, desired, journal, counters, clock, config.preemptive());
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
         turns = new Turns(scheduler, desired, tasks, config.maxContexts(), clock);
+        outside = new OutsideRests(scheduler, desired, config.maxContexts());
         decisions = new DecisionApplier(decided, desired, anticipation, turns, grants, tasks, journal, counters);
         processes = new ProcessRegistry(scheduler, desired, config.maxContexts(), journal, clock, decisions::settle,
             counters);
@@ -422,6 +424,9 @@ public final class DispatcherAgent implements Runnable {
             try {
                 command.run();   // one in each cycle: many registrations or deaths delay a record no more than one
                 turns.refresh(processes);
+                if (outside.refresh(processes)) {
+                    decisions.settle();
+                }
             } catch (final RuntimeException | InternalError e) {
                 onCycleError(e);
             }

@@ -310,6 +310,7 @@ public final class ProcessRegistry {
         settle.run();
         final ProcessEntry process = new ProcessEntry(pid, startTicks, name, contexts);
         process.sinceNs = clock.nowNs();
+        process.isOutside = desired.enforcer(0).mechanism().isOutside(pid);
         processes.add(process);
         version++;
         pids.add(pid);

@@ -49,7 +49,10 @@ import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.mechanisms.MechanismDescription;
 import dev.gpuseg.mechanisms.MechanismException;
 import dev.gpuseg.mechanisms.MechanismSetup;
+import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.launch.HoldingMechanism;
+import dev.gpuseg.mechanisms.launch.LaunchMechanism;
+import dev.gpuseg.mechanisms.launch.SpaceMechanism;
 import dev.gpuseg.mechanisms.observer.Observer;
 import dev.gpuseg.mechanisms.observer.ObserverMode;
 import java.io.IOException;
@@ -82,6 +85,8 @@ import org.agrona.concurrent.NoOpIdleStrategy;
 public final class Daemon implements AutoCloseable {
     private static final int TASKS_MAX = 4096;
     private static final int CONTEXTS_MAX = 1024;
+    /** Disables programs outside of a space. */
+    private static final String OUTSIDE = "nvidia";
     private static final long STOP_LIMIT_NS = 3_000_000_000L;
     private static final long POLL_MS = 1;
 
@@ -236,9 +241,10 @@ public final class Daemon implements AutoCloseable {
             throw new StartUpException(e.getMessage(), e);
         }
         lock = InstanceLock.take(root);
-        lockMachine(root);
-        connectMechanisms();
-        openSpace();
+        final MechanismDescription device = device();
+        lockMachine(device, root);
+        openSpace(device);
+        connectMechanisms(device);
         final Capabilities capabilities = mechanisms.get(0).capabilities();
         admission = admission(capabilities);
         held = HeldFile.openOrCreate(config.directory().held());
@@ -260,15 +266,29 @@ public final class Daemon implements AutoCloseable {
         startThreads(capabilities);
     }
 
-    /** Two daemons that disable and enable the same contexts leave some disabled for good. */
-    private void lockMachine(final Path root) {
+    /** What disables contexts: with a space those of programs outside, where that is possible. */
+    private MechanismDescription device() {
         final MechanismDescription mechanism = MechanismCatalog.get(config.mechanism());
+        if (config.space() == null) {
+            return mechanism;
+        }
+        final MechanismDescription device = MechanismCatalog.get(OUTSIDE);
+        final MechanismVerdict verdict = device.survey(config.directory());
+        if (!verdict.usable()) {
+            say("programs outside of the space are not disabled: " + verdict.reason());
+            return mechanism;
+        }
+        return device;
+    }
+
+    /** Two daemons that disable and enable the same contexts leave some disabled for good. */
+    private void lockMachine(final MechanismDescription mechanism, final Path root) {
         if (!mechanism.exclusive() || !mechanism.survey(config.directory()).usable()) {
             return;   // where it cannot be used, it is about to be refused
         }
         try {
             for (final Path common : RuntimeDirectory.common()) {
-                machineLocks.add(InstanceLock.takeForMachine(config.mechanism(), common, root));
+                machineLocks.add(InstanceLock.takeForMachine(mechanism.name(), common, root));
             }
         } catch (final IOException e) {
             say("whether another daemon controls the GPUs of this machine cannot be told: " + e.getMessage());
@@ -303,21 +323,25 @@ public final class Daemon implements AutoCloseable {
         return MechanismCatalog.get(config.mechanism()).simulated();
     }
 
-    private void connectMechanisms() {
-        observer = ObserverLaunch.open(config.site().observer(), config.mechanism(), config.priority());
+    private void connectMechanisms(final MechanismDescription opened) {
+        observer = ObserverLaunch.open(config.site().observer(), opened.name(), config.priority());
         try {
             for (int gpu = 0; gpu < config.gpus(); gpu++) {
-                final Mechanism device = MechanismCatalog.get(config.mechanism()).open(new MechanismSetup(
-                    config.directory(), gpu, config.site().protection(), observer, config.space() != null));
-                mechanisms.add(config.holdLaunches() && device.capabilities().preemptive()
-                    && !device.capabilities().holdsLaunches() ? new HoldingMechanism(device) : device);
+                final Mechanism device = opened.open(new MechanismSetup(config.directory(), gpu,
+                    config.site().protection(), observer, config.space() != null));
+                if (config.space() != null && opened.name().equals(OUTSIDE)) {
+                    mechanisms.add(new SpaceMechanism(new LaunchMechanism(true), device, space::isInside));
+                } else {
+                    mechanisms.add(config.holdLaunches() && device.capabilities().preemptive()
+                        && !device.capabilities().holdsLaunches() ? new HoldingMechanism(device) : device);
+                }
             }
         } catch (final MechanismException e) {
             throw new StartUpException(e.getMessage(), e);
         }
     }
 
-    private void openSpace() {
+    private void openSpace(final MechanismDescription device) {
         if (config.space() == null) {
             return;
         }
@@ -325,7 +349,7 @@ public final class Daemon implements AutoCloseable {
         try {
             space = SpaceKeeper.start(config.directory(), config.space(),
                 served < 0 ? ProcessStatus.effectiveUid() : served, System.getenv(SpaceKeeper.PIPE_VARIABLE),
-                Daemon::say);
+                device.name().equals(OUTSIDE), Daemon::say);
         } catch (final IOException e) {
             throw new StartUpException("--space: " + e.getMessage(), e);
         }

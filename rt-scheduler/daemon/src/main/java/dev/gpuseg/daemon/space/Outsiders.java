@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
 /**
  * Who has a GPU open: programs that are not clients of the space's MPS server take time slices of the whole GPU, the
  * reserve included; best-effort programs inside may have more processes than places, each with the limit of a place.
- * What cannot be read (another user's process, one that ends) is left out. One thread.
+ * What cannot be read (another user's process, one that ends) is left out. One thread, but for {@link #isInside}.
  */
 final class Outsiders {
     /** Source: Linux, Documentation/admin-guide/devices.txt: a file for each GPU. */
@@ -35,7 +35,8 @@ final class Outsiders {
     }
 
     private final Path proc;
-    private final Path pipe;
+    /** Of the environment of who is inside. */
+    private final String entry;
 
     /**
      * Looks into one /proc.
@@ -45,7 +46,7 @@ final class Outsiders {
      */
     Outsiders(final Path proc, final Path pipe) {
         this.proc = proc;
-        this.pipe = pipe;
+        entry = SpaceKeeper.PIPE_VARIABLE + "=" + pipe;
     }
 
     /**
@@ -62,8 +63,8 @@ final class Outsiders {
                 final String pid = process.getFileName().toString();
                 if (PID.matcher(pid).matches() && hasGpu(process)) {
                     final String name = text(process.resolve("comm")).strip();
-                    final List<String> environment = List.of(text(process.resolve("environ")).split("\0"));
-                    if (environment.contains(SpaceKeeper.PIPE_VARIABLE + "=" + pipe)) {
+                    final List<String> environment = environment(process);
+                    if (environment.contains(entry)) {
                         occupied += environment.contains(LOW) ? 1 : 0;
                     } else if (!name.startsWith(OF_MPS)) {
                         outside.add(name + "[" + pid + "]");
@@ -72,6 +73,15 @@ final class Outsiders {
             }
         }
         return new Seen(outside, occupied);
+    }
+
+    /** Whether a program was started as a client of the server, or is that server. Any thread. */
+    boolean isInside(final int pid) {
+        return environment(proc.resolve(Integer.toString(pid))).contains(entry);
+    }
+
+    private static List<String> environment(final Path process) {
+        return List.of(text(process.resolve("environ")).split("\0"));
     }
 
     private static boolean hasGpu(final Path process) {

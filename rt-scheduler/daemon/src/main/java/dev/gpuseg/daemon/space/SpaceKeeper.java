@@ -31,6 +31,7 @@ public final class SpaceKeeper implements AutoCloseable {
     private final int uid;
     private final MpsControl control;
     private final boolean own;
+    private final boolean disables;
     private final Consumer<String> say;
     private final Outsiders outsiders;
     private volatile long restarts;
@@ -46,12 +47,13 @@ public final class SpaceKeeper implements AutoCloseable {
     private volatile String failure = "";
 
     private SpaceKeeper(final RuntimeDirectory directory, final Space space, final int uid, final MpsControl control,
-        final boolean own, final Consumer<String> say) {
+        final boolean own, final boolean disables, final Consumer<String> say) {
         this.directory = directory;
         this.space = space;
         this.uid = uid;
         this.control = control;
         this.own = own;
+        this.disables = disables;
         this.say = say;
         outsiders = new Outsiders(Path.of("/proc"), control.pipe());
     }
@@ -63,12 +65,13 @@ public final class SpaceKeeper implements AutoCloseable {
      * @param space     how the GPU is divided
      * @param uid       whom the space serves; MPS serves one user at a time
      * @param named     {@link #PIPE_VARIABLE} of this process; null or empty if it is not set
+     * @param disables  whether programs outside are disabled while a part of the reserve is given
      * @param say       takes lines for the administrator
      * @return the space; nobody is inside before {@link #open}
      * @throws IOException if there is no control daemon and none can be started, with the remedy
      */
     public static SpaceKeeper start(final RuntimeDirectory directory, final Space space, final int uid,
-        final String named, final Consumer<String> say) throws IOException {
+        final String named, final boolean disables, final Consumer<String> say) throws IOException {
         final Path logs = directory.root().resolve("mps-log");
         if (named != null && !named.isEmpty()) {
             final MpsControl other = new MpsControl(Path.of(named), logs);
@@ -76,13 +79,13 @@ public final class SpaceKeeper implements AutoCloseable {
                 throw new IOException(PIPE_VARIABLE + " is " + named + ", where no MPS control daemon answers; unset "
                     + "it, so that one is started, or start that one");
             }
-            return new SpaceKeeper(directory, space, uid, other, false, say);
+            return new SpaceKeeper(directory, space, uid, other, false, disables, say);
         }
         final MpsControl control = new MpsControl(directory.root().resolve("mps"), logs);
         if (!control.answers()) {
             begin(control);
         }
-        return new SpaceKeeper(directory, space, uid, control, true, say);
+        return new SpaceKeeper(directory, space, uid, control, true, disables, say);
     }
 
     private static void begin(final MpsControl control) throws IOException {
@@ -150,8 +153,9 @@ public final class SpaceKeeper implements AutoCloseable {
             occupied = now.occupied();
             if (!fresh.isEmpty()) {
                 say.accept(String.join(", ", fresh) + (fresh.size() == 1 ? " uses" : " use") + " the GPU outside of "
-                    + "the space, in time slices of the whole GPU: loops with a part of it wait meanwhile; start such "
-                    + "programs with `gpuseg exec --best-effort`, or give them a place (space-places)");
+                    + "the space, in time slices of the whole GPU: " + (disables
+                        ? "disabled while a loop has a part of it" : "loops with a part of it wait meanwhile")
+                    + "; start such programs with `gpuseg exec --best-effort`, or give them a place (space-places)");
             }
         } catch (final IOException e) {
             say.accept("programs outside of the space cannot be seen: " + e.getMessage());
@@ -165,6 +169,11 @@ public final class SpaceKeeper implements AutoCloseable {
         outside.forEach(programs::add);
         return status.put("reserve", space.reservePercent()).put("places", space.places()).put("occupied", occupied)
             .put("pipe", control.pipe().toString()).put("uid", uid).put("restarts", restarts).put("failure", failure);
+    }
+
+    /** Whether a program is a client of the space's server, or that server; any thread. */
+    public boolean isInside(final int pid) {
+        return outsiders.isInside(pid);
     }
 
     /** How the GPU is divided. */

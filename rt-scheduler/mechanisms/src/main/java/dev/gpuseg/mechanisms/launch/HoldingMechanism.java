@@ -42,6 +42,11 @@ public final class HoldingMechanism implements Mechanism {
     }
 
     @Override
+    public boolean isOutside(final int pid) {
+        return device.isOutside(pid);
+    }
+
+    @Override
     public void attach(final ContextRef context) {
         device.attach(context);
         launches.attach(context);

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.gpuseg.command.ExitCode;
+import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.platform.ProcessStatus;
@@ -50,6 +51,8 @@ class NvidiaSystemTest {
     private static final int OTHERS_US = 100;
     private static final int TURNS = 10;
     private static final int SEGMENTS = 400;
+    /** Longer than many kernels of a best-effort process. */
+    private static final int QUIET_MS = 300;
     private static final int STOP = 19;
     private static final int CONT = 18;
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -105,8 +108,14 @@ class NvidiaSystemTest {
     }
 
     private Child daemon(final List<String> before, final String... options) throws InterruptedException {
-        final List<String> arguments = new ArrayList<>(List.of("--dir", directory().root().toString(),
-            "--mechanism", "nvidia", "--policy", "fp"));
+        return start(before, List.of("--mechanism", "nvidia"), options);
+    }
+
+    private Child start(final List<String> before, final List<String> kind, final String... options)
+        throws InterruptedException {
+        final List<String> arguments = new ArrayList<>(List.of("--dir", directory().root().toString(), "--policy",
+            "fp"));
+        arguments.addAll(kind);
         arguments.addAll(DaemonSettings.write(root.resolve("settings.yaml"), "warm-up: false"));
         arguments.addAll(List.of(options));
         final List<String> java = JavaCommand.daemon(arguments);
@@ -287,6 +296,45 @@ class NvidiaSystemTest {
         final long[] left = {first.kernels(), second.kernels()};
         await("both work", () -> first.kernels() > left[0] && second.kernels() > left[1]);
         assertEquals(0, first.wrong() + second.wrong());
+    }
+
+    /** A loop with a part of the space. */
+    private Child loop() {
+        final Child loop = Child.start("loop", List.of("env", "-u", MPS_PIPE, "GPUSEG_DIR=" + directory().root(),
+            "GPUSEG_CUPTI=" + NativePrograms.ofClientLibrary("tests/cuda/libcupti.so.13"),
+            NativePrograms.ofClientLibrary("gpuseg-exec").toString(), "--priority", "90", "--reserve", "10%", "--name",
+            "loop", "--", NativePrograms.ofClientLibrary("tests/cuda/inject_app").toString(), "without-end"),
+            root.resolve("loop.err"));
+        children.add(loop);
+        return loop;
+    }
+
+    private static boolean isWorking(final App app) throws InterruptedException {
+        final long before = app.kernels();
+        TimeUnit.MILLISECONDS.sleep(QUIET_MS);
+        return app.kernels() > before;
+    }
+
+    @Test
+    void shouldDisableProgramsOutsideOfASpaceWhileALoopHasAPartOfIt() throws Exception {
+        final Child daemon = start(List.of("env", "-u", MPS_PIPE, "PATH=" + SpaceRig.STAND_IN + ":"
+            + System.getenv("PATH")), List.of("--space"));
+        final App first = knownStranger();
+        assertTrue(isWorking(first), "nobody has a part");
+        final Child loop = loop();
+        await("it has no turns beside the loop", () -> !isWorking(first));
+        final App second = knownStranger();
+        await("nor has who comes later", () -> !isWorking(second));
+        SystemRig.signal(loop, "TERM");
+        await("both work again", () -> isWorking(first) && isWorking(second));
+        loop();
+        await("another loop", () -> !isWorking(first) && !isWorking(second));
+        SystemRig.signal(daemon, "KILL");
+        await("the watchdog enables them", () -> isWorking(first) && isWorking(second));
+        assertEquals(0, first.wrong() + second.wrong());
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(directory().journal()));
+        assertTrue(replayed.agrees(), replayed.toString());
+        Files.deleteIfExists(directory().root().resolve("mps/nvidia-cuda-mps-control.pid"));   // ends the control daemon
     }
 
     @Test

@@ -16,7 +16,7 @@ final class SpaceRig {
     static final int LIMIT_S = 120;
     static final int LIMIT_MS = 1_000 * LIMIT_S;
     static final String PROGRAM = "nvidia-cuda-mps-control";
-    private static final Path STAND_IN = Path.of(System.getProperty("gpuseg.root"), "rt-scheduler/native/tests/mps");
+    static final Path STAND_IN = Path.of(System.getProperty("gpuseg.root"), "rt-scheduler/native/tests/mps");
     private static final String PLACES = "space-places: 2";
 
     private final SystemRig rig;
