@@ -20,6 +20,9 @@ final class Outsiders {
     /** Source: Linux, Documentation/admin-guide/devices.txt: a file for each GPU. */
     private static final Pattern GPU = Pattern.compile("/dev/nvidia[0-9]+");
     private static final Pattern PID = Pattern.compile("[1-9][0-9]{0,9}");
+    private static final String VARIABLE = SpaceKeeper.PIPE_VARIABLE + "=";
+    /** Where clients look that are not told. Source: MPS, environment variables, driver 580. */
+    private static final String DEFAULT = "/tmp/nvidia-mps";
     /** The control daemon, and its servers. */
     private static final String OF_MPS = "nvidia-cuda-mps";
     /** Of best effort inside, as {@code gpuseg exec} starts it. */
@@ -35,8 +38,7 @@ final class Outsiders {
     }
 
     private final Path proc;
-    /** Of the environment of who is inside. */
-    private final String entry;
+    private final String pipe;
 
     /**
      * Looks into one /proc.
@@ -46,7 +48,7 @@ final class Outsiders {
      */
     Outsiders(final Path proc, final Path pipe) {
         this.proc = proc;
-        entry = SpaceKeeper.PIPE_VARIABLE + "=" + pipe;
+        this.pipe = pipe.toString();
     }
 
     /**
@@ -62,12 +64,11 @@ final class Outsiders {
             for (final Path process : processes) {
                 final String pid = process.getFileName().toString();
                 if (PID.matcher(pid).matches() && hasGpu(process)) {
-                    final String name = text(process.resolve("comm")).strip();
                     final List<String> environment = environment(process);
-                    if (environment.contains(entry)) {
+                    if (isClient(environment)) {
                         occupied += environment.contains(LOW) ? 1 : 0;
-                    } else if (!name.startsWith(OF_MPS)) {
-                        outside.add(name + "[" + pid + "]");
+                    } else if (!isOfMps(process)) {
+                        outside.add(name(process) + "[" + pid + "]");
                     }
                 }
             }
@@ -75,9 +76,23 @@ final class Outsiders {
         return new Seen(outside, occupied);
     }
 
-    /** Whether a program was started as a client of the server, or is that server. Any thread. */
+    /** Whether a program was started as a client of the server, or is an MPS server. Any thread. */
     boolean isInside(final int pid) {
-        return environment(proc.resolve(Integer.toString(pid))).contains(entry);
+        final Path process = proc.resolve(Integer.toString(pid));
+        return isClient(environment(process)) || isOfMps(process);
+    }
+
+    private boolean isClient(final List<String> environment) {
+        return pipe.equals(environment.stream().filter(entry -> entry.startsWith(VARIABLE)).findFirst()
+            .map(entry -> entry.substring(VARIABLE.length())).orElse(DEFAULT));
+    }
+
+    private static boolean isOfMps(final Path process) {
+        return name(process).startsWith(OF_MPS);
+    }
+
+    private static String name(final Path process) {
+        return text(process.resolve("comm")).strip();
     }
 
     private static List<String> environment(final Path process) {

@@ -2,7 +2,9 @@
 package dev.gpuseg.daemon.space;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -64,6 +66,19 @@ class OutsidersTest {
         process("23", "editor", "/tmp/dev/nvidia0", "");
         process("self", "shell", "/dev/nvidia0", "");
         assertEquals(new Outsiders.Seen(List.of(), 0), outsiders.look());
+    }
+
+    /** A control daemon that was there before may be in MPS's own place, and its server named by nothing. */
+    @Test
+    void shouldCountServersAndClientsThatAreToldNothingAsInside() throws IOException {
+        final Outsiders adopted = new Outsiders(proc, Path.of("/tmp/nvidia-mps"));
+        process("51", "nvidia-cuda-mps-server", "/dev/nvidia0", "");
+        process("52", "told-nothing", "/dev/nvidia0", "PATH=/bin ");
+        process("53", "elsewhere", "/dev/nvidia0", "CUDA_MPS_PIPE_DIRECTORY=/tmp/none ");
+        assertTrue(adopted.isInside(51) && adopted.isInside(52));
+        assertFalse(adopted.isInside(53));
+        assertTrue(outsiders.isInside(51), "disabled, it would stop all clients");
+        assertFalse(outsiders.isInside(52));
     }
 
     @Test
