@@ -26,6 +26,7 @@ public final class ContextRef {
     private Outcome outcome = Outcome.NONE;
     private long beganNs;
     private long doneNs;
+    private boolean outside;
     /** Volatile: the status may be read while the enforcer attaches. */
     private volatile Object attachment;
 
@@ -70,6 +71,17 @@ public final class ContextRef {
     /** Name of the process; for messages. */
     public String name() {
         return name;
+    }
+
+    /** The program is {@linkplain Mechanism#isOutside outside} of a space; said before the context is attached. */
+    public ContextRef ofOutside() {
+        outside = true;
+        return this;
+    }
+
+    /** Whether {@link #ofOutside} said so. */
+    public boolean isOutside() {
+        return outside;
     }
 
     /**

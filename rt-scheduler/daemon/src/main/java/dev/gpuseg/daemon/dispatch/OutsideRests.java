@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.daemon.enforce.DesiredStates;
+import java.util.function.Consumer;
 
 /**
  * Programs outside of the space rest while a task with room of its own is open: they have the whole GPU in turns, and
@@ -14,6 +15,7 @@ final class OutsideRests {
     /** By context id: what was asked for last. */
     private final boolean[] rests;
     private final int[] reserved;
+    private final Consumer<ProcessEntry> refreshOne = this::refresh;
     private boolean isRoomTaken;
     private boolean isChanged;
 
@@ -33,13 +35,13 @@ final class OutsideRests {
     boolean refresh(final ProcessRegistry processes) {
         isRoomTaken = scheduler.reservedContexts(0, reserved) > 0;   // a space is on one GPU
         isChanged = false;
-        processes.forEach(this::refresh);
+        processes.forEach(refreshOne);
         return isChanged;
     }
 
     private void refresh(final ProcessEntry process) {
         final int contextId = process.contexts[0];
-        final boolean wanted = isRoomTaken && process.isOutside && scheduler.isSteerable(contextId);
+        final boolean wanted = isRoomTaken && process.refs[0].isOutside() && scheduler.isSteerable(contextId);
         if (wanted != rests[contextId]) {
             rests[contextId] = wanted;
             desired.rest(0, contextId, wanted);

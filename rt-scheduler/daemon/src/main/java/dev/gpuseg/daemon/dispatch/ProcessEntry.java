@@ -19,8 +19,6 @@ public final class ProcessEntry {
     int clients;
     /** Its contexts are never disabled, by a rule for its control group. */
     boolean isProtected;
-    /** It would take turns with tasks that have room of their own. */
-    boolean isOutside;
     /** Known since then, CLOCK_MONOTONIC ns. */
     long sinceNs;
     /** It had no work lately. */

@@ -303,6 +303,9 @@ public final class ProcessRegistry {
             contextInUse[id] = true;
             freeContexts--;
             contexts[g] = new ContextRef(id, g, pid, startTicks, name);
+            if (desired.enforcer(g).mechanism().isOutside(pid)) {
+                contexts[g].ofOutside();
+            }
             desired.enforcer(g).attach(contexts[g]);
             scheduler.addContext(id, g, kind);
             journal.contextOpened(contexts[g], kind, name);
@@ -310,7 +313,6 @@ public final class ProcessRegistry {
         settle.run();
         final ProcessEntry process = new ProcessEntry(pid, startTicks, name, contexts);
         process.sinceNs = clock.nowNs();
-        process.isOutside = desired.enforcer(0).mechanism().isOutside(pid);
         processes.add(process);
         version++;
         pids.add(pid);

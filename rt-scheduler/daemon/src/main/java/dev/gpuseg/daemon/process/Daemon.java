@@ -349,7 +349,7 @@ public final class Daemon implements AutoCloseable {
         try {
             space = SpaceKeeper.start(config.directory(), config.space(),
                 served < 0 ? ProcessStatus.effectiveUid() : served, System.getenv(SpaceKeeper.PIPE_VARIABLE),
-                device.name().equals(OUTSIDE), Daemon::say);
+                device.name().equals(OUTSIDE) && config.site().unmanaged() == Unmanaged.BEST_EFFORT, Daemon::say);
         } catch (final IOException e) {
             throw new StartUpException("--space: " + e.getMessage(), e);
         }

@@ -6,15 +6,13 @@ import dev.gpuseg.ipc.Session;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
-import dev.gpuseg.mechanisms.ProcessListener;
 
 /**
  * A mechanism that preempts running work, and holds launches besides: launches of a context are held before the device
  * is told to disable it, and go on after it is enabled. Best-effort programs under {@code gpuseg exec} honour the hold;
  * for all others the device alone decides, as without it.
  */
-public final class HoldingMechanism implements Mechanism {
-    private final Mechanism device;
+public final class HoldingMechanism extends ForwardingMechanism {
     private final HeldLaunches launches = new HeldLaunches();
 
     /**
@@ -23,17 +21,12 @@ public final class HoldingMechanism implements Mechanism {
      * @param device what disables and enables; closed with this one
      */
     public HoldingMechanism(final Mechanism device) {
-        this.device = device;
+        super(device);
     }
 
     @Override
     public String name() {
         return device.name();
-    }
-
-    @Override
-    public int id() {
-        return device.id();
     }
 
     @Override
@@ -50,11 +43,6 @@ public final class HoldingMechanism implements Mechanism {
     public void attach(final ContextRef context) {
         device.attach(context);
         launches.attach(context);
-    }
-
-    @Override
-    public void registered(final ContextRef context, final boolean registered) {
-        device.registered(context, registered);
     }
 
     @Override
@@ -81,31 +69,6 @@ public final class HoldingMechanism implements Mechanism {
     }
 
     @Override
-    public boolean changed() {
-        return device.changed();
-    }
-
-    @Override
-    public void changeListener(final Runnable wake) {
-        device.changeListener(wake);
-    }
-
-    @Override
-    public void expectation(final Runnable soon) {
-        device.expectation(soon);
-    }
-
-    @Override
-    public void released() {
-        device.released();
-    }
-
-    @Override
-    public void processListener(final ProcessListener listener) {
-        device.processListener(listener);
-    }
-
-    @Override
     public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
         return device.setTimeslice(context, timesliceNs);
     }
@@ -116,23 +79,8 @@ public final class HoldingMechanism implements Mechanism {
     }
 
     @Override
-    public byte[] heldPayload(final ContextRef context) {
-        return device.heldPayload(context);
-    }
-
-    @Override
     public byte[] timeslicePayload(final ContextRef context) {
         return device.timeslicePayload(context);
-    }
-
-    @Override
-    public int units(final ContextRef context) {
-        return device.units(context);
-    }
-
-    @Override
-    public String remark(final ContextRef context) {
-        return device.remark(context);
     }
 
     @Override
@@ -145,11 +93,6 @@ public final class HoldingMechanism implements Mechanism {
     public Mechanism rehearsal() {
         final Mechanism practice = device.rehearsal();
         return practice == null ? null : new HoldingMechanism(practice);
-    }
-
-    @Override
-    public String lastError() {
-        return device.lastError();
     }
 
     @Override

@@ -7,22 +7,18 @@ import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
 import dev.gpuseg.mechanisms.ProcessListener;
-import java.util.Arrays;
 import java.util.function.IntPredicate;
 
 /**
  * A space and what is outside of it: launches of programs inside are held, and the device disables the others. It is
- * never told of who is inside, since clients of one MPS server cannot be disabled one by one. Which program is where is
- * asked once, when it is attached.
+ * never told of who is inside, since clients of one MPS server cannot be disabled one by one. The daemon asks once
+ * where a program is, before it is attached.
  */
-public final class SpaceMechanism implements Mechanism {
+public final class SpaceMechanism extends ForwardingMechanism {
     private static final ContextRef[] NOBODY = new ContextRef[0];
 
     private final LaunchMechanism inside;
-    private final Mechanism device;
     private final IntPredicate isInside;
-    /** By context id. W enforcer, R any thread: replaced, never changed. */
-    private volatile boolean[] outside = new boolean[0];
     // enforcer only
     private ContextRef[] insiders = new ContextRef[64];
     private ContextRef[] outsiders = new ContextRef[64];
@@ -37,20 +33,14 @@ public final class SpaceMechanism implements Mechanism {
      * @param isInside tells of a pid whether that program is inside; any thread
      */
     public SpaceMechanism(final LaunchMechanism inside, final Mechanism device, final IntPredicate isInside) {
+        super(device);
         this.inside = inside;
-        this.device = device;
         this.isInside = isInside;
     }
 
     @Override
     public String name() {
         return inside.name();
-    }
-
-    /** What is held when the daemon dies is the device's. */
-    @Override
-    public int id() {
-        return device.id();
     }
 
     @Override
@@ -65,19 +55,11 @@ public final class SpaceMechanism implements Mechanism {
 
     @Override
     public void attach(final ContextRef context) {
-        final boolean[] now = Arrays.copyOf(outside, Math.max(outside.length, context.contextId() + 1));
-        now[context.contextId()] = isOutside(context.pid());
-        outside = now;
         of(context).attach(context);
     }
 
     private Mechanism of(final ContextRef context) {
-        return isOutside(context) ? device : inside;
-    }
-
-    private boolean isOutside(final ContextRef context) {
-        final boolean[] now = outside;
-        return context.contextId() < now.length && now[context.contextId()];
+        return context.isOutside() ? device : inside;
     }
 
     @Override
@@ -114,32 +96,12 @@ public final class SpaceMechanism implements Mechanism {
         insiderCount = 0;
         outsiderCount = 0;
         for (int i = 0; i < count; i++) {
-            if (isOutside(contexts[i])) {
+            if (contexts[i].isOutside()) {
                 outsiders[outsiderCount++] = contexts[i];
             } else {
                 insiders[insiderCount++] = contexts[i];
             }
         }
-    }
-
-    @Override
-    public boolean changed() {
-        return device.changed();
-    }
-
-    @Override
-    public void changeListener(final Runnable wake) {
-        device.changeListener(wake);
-    }
-
-    @Override
-    public void expectation(final Runnable soon) {
-        device.expectation(soon);
-    }
-
-    @Override
-    public void released() {
-        device.released();
     }
 
     /** Only of programs outside: those inside come by their sessions, and the MPS server is nobody's to disable. */
@@ -180,11 +142,6 @@ public final class SpaceMechanism implements Mechanism {
     @Override
     public Mechanism rehearsal() {
         return inside.rehearsal();
-    }
-
-    @Override
-    public String lastError() {
-        return device.lastError();
     }
 
     @Override

@@ -25,7 +25,7 @@ class SpaceMechanismTest {
 
     private final HeldSession session = new HeldSession();
     private final ContextRef inside = new ContextRef(1, 0, INSIDE, 1, "inside");
-    private final ContextRef outside = new ContextRef(2, 0, OUTSIDE, 1, "outside");
+    private final ContextRef outside = new ContextRef(2, 0, OUTSIDE, 1, "outside").ofOutside();
     private final List<String> calls = new ArrayList<>();
     private ProcessListener listener;
     private final Mechanism device = (Mechanism) Proxy.newProxyInstance(Mechanism.class.getClassLoader(),
@@ -93,7 +93,10 @@ class SpaceMechanismTest {
     void shouldTakeContextsInAnyNumber() {
         final ContextRef[] many = new ContextRef[200];
         for (int i = 0; i < many.length; i++) {
-            many[i] = new ContextRef(i + 3, 0, i % 2 == 0 ? INSIDE : OUTSIDE, 1, "p");
+            many[i] = new ContextRef(i + 3, 0, 1000 + i, 1, "p");
+            if (i % 2 == 0) {
+                many[i].ofOutside();
+            }
             both.attach(many[i]);
         }
         assertEquals(100, both.apply(many, many.length, NOBODY, 0));
