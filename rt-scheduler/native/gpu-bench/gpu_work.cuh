@@ -33,6 +33,7 @@ static inline int64_t now_ns(void)
 struct gpu_work_time {
 	int64_t cycles;
 	int64_t ns;
+	volatile int64_t done; /* not 0: the kernel has ended, if blocks are counted */
 };
 
 #ifdef __CUDACC__
@@ -43,8 +44,11 @@ __device__ static inline int64_t device_ns(void)
 	return ns;
 }
 
-/* The first thread also writes how long it took, in cycles of its multiprocessor and in ns. */
-__global__ void work(float *out, long n, struct gpu_work_time *time)
+/*
+ * The first thread also writes how long it took, in cycles of its multiprocessor and in ns. `left`, if it is not NULL,
+ * counts blocks, and the last one tells the host that the kernel has ended.
+ */
+__global__ void work(float *out, long n, struct gpu_work_time *time, unsigned *left)
 {
 	const bool first = time && blockIdx.x == 0 && threadIdx.x == 0;
 	const int64_t from_cycles = first ? clock64() : 0, from_ns = first ? device_ns() : 0;
@@ -56,6 +60,14 @@ __global__ void work(float *out, long n, struct gpu_work_time *time)
 		time->cycles = clock64() - from_cycles;
 		time->ns = device_ns() - from_ns;
 	}
+	if (!left)
+		return;
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		__threadfence_system();
+		if (atomicInc(left, gridDim.x - 1) == gridDim.x - 1)
+			time->done = 1;
+	}
 }
 #endif
 
@@ -64,6 +76,7 @@ struct gpu_work {
 	float *host;
 	float *reference;	    /* results of one block */
 	struct gpu_work_time *time; /* memory of the host that the GPU writes; NULL: not told */
+	unsigned *left;		    /* blocks that have not ended; NULL: not counted */
 	int blocks;
 	int threads;
 	int slots;
@@ -101,9 +114,21 @@ static inline void gpu_work_open(struct gpu_work *w, int slots)
 	w->host = (float *)malloc(bytes);
 	w->reference = (float *)malloc(w->threads * sizeof(float));
 	w->time = NULL;
+	w->left = NULL;
 #ifdef __CUDACC__
 	CHECK(cudaHostAlloc(&w->time, sizeof(*w->time), cudaHostAllocMapped));
 	memset(w->time, 0, sizeof(*w->time));
+#endif
+}
+
+/* From now on the host is told when a kernel has ended (gpu_work_watch). */
+static inline void gpu_work_count(struct gpu_work *w)
+{
+#ifdef __CUDACC__
+	CHECK(cudaMalloc(&w->left, sizeof(*w->left)));
+	CHECK(cudaMemset(w->left, 0, sizeof(*w->left)));
+#else
+	(void)w;
 #endif
 }
 
@@ -117,7 +142,9 @@ static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s, int slot)
 {
 	float *out = w->device + (size_t)slot * w->blocks * w->threads;
 #ifdef __CUDACC__
-	work<<<w->blocks, w->threads, 0, s>>>(out, w->n, w->time);
+	if (w->left)
+		w->time->done = 0;
+	work<<<w->blocks, w->threads, 0, s>>>(out, w->n, w->time, w->left);
 #else
 	cuda_standin_launch(out, (size_t)w->blocks * w->threads, w->threads, w->n, s);
 #endif
@@ -131,10 +158,40 @@ static inline void gpu_work_launch(struct gpu_work *w, cudaStream_t s, int slot)
 static inline void gpu_work_touch(struct gpu_work *w)
 {
 #ifdef __CUDACC__
-	work<<<1, w->threads>>>(w->device, 0, NULL);
+	work<<<1, w->threads>>>(w->device, 0, NULL, NULL);
 #else
 	cuda_standin_launch(w->device, (size_t)w->threads, w->threads, 0, 0);
 #endif
+}
+
+#define GPU_WORK_GAP_NS 20000	       /* a thread that looks all the time does so every 100 ns */
+#define GPU_WORK_LIMIT_NS 20000000000ll /* nothing that is measured takes as long */
+
+/*
+ * Looks until the kernel has ended, by memory that the GPU writes, and tells for how long this thread's CPU was away
+ * meanwhile: the sum of all gaps of more than 20 us between two looks, ns. Needs gpu_work_count. The stand-in waits
+ * without looking.
+ */
+static inline int64_t gpu_work_watch(const struct gpu_work *w)
+{
+	int64_t away = 0;
+#ifdef __CUDACC__
+	const int64_t from = now_ns();
+	for (int64_t before = from, at; !w->time->done; before = at) {
+		at = now_ns();
+		if (at - before > GPU_WORK_GAP_NS)
+			away += at - before;
+		if (at - from > GPU_WORK_LIMIT_NS) {
+			CHECK(cudaStreamQuery(0));
+			fprintf(stderr, "a kernel does not end\n");
+			exit(1);
+		}
+	}
+#else
+	(void)w;
+	CHECK(cudaStreamSynchronize(0));
+#endif
+	return away;
 }
 
 /* ns per loop iteration at the current clocks; minimum of five runs. */

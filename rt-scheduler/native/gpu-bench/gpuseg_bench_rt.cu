@@ -30,6 +30,10 @@
  *                                             switched to this context by the time of its begin
  *                   [--touches]               libgpuseg touches when the daemon expects a begin (GPUSEG_CUDA_TOUCH)
  *                   [--graph N]               the kernel is a graph of N equal ones
+ *                   [--blocks N]              kernels of at most N blocks; otherwise of as many as fill the GPU
+ *                   [--watch]                 with --period-ms: a response counts from the time at which its job was
+ *                                             due, and jobs that are left out count among the N; this thread looks for the end by itself, and tells for how long its
+ *                                             CPU was away (late awake, gaps of more than 20 us while it looked)
  *                   [--warm N]                N jobs before those that are measured
  *
  *   none              only the kernel
@@ -78,8 +82,9 @@ static void figures(const char *name, const int64_t *values, int n)
 	int64_t *v = (int64_t *)malloc(n * sizeof(int64_t));
 	memcpy(v, values, n * sizeof(int64_t));
 	qsort(v, n, sizeof(int64_t), ascending);
-	printf("\"%s\":{\"min\":%ld,\"p50\":%ld,\"p95\":%ld,\"p99\":%ld,\"max\":%ld}", name, (long)v[0], (long)v[n / 2],
-	       (long)v[(int)(n * 0.95)], (long)v[(int)(n * 0.99)], (long)v[n - 1]);
+	printf("\"%s\":{\"min\":%ld,\"p50\":%ld,\"p95\":%ld,\"p99\":%ld,\"p99.9\":%ld,\"max\":%ld}", name, (long)v[0],
+	       (long)v[n / 2], (long)v[(int)(n * 0.95)], (long)v[(int)(n * 0.99)], (long)v[(long)n * 999 / 1000],
+	       (long)v[n - 1]);
 	free(v);
 }
 
@@ -176,6 +181,7 @@ int main(int argc, char **argv)
 	double kernel_ms = 5, per = 0, hint_ms = 0, pause_ms = 30, jitter_ms = 9, period_ms = 0;
 	int jobs = 100, priority = 80, calibrate = 0, burst = 1, gate = 0, stay = 0, gpu = -1;
 	int undeclared = 0, rare = 0, silent = 0, kernels_per_job = 1, warm = 0, check_every = 16;
+	int blocks = 0, watch = 0;
 	long burst_gap_us = 0, touch_us = 0;
 	double phase_ms = -1;
 	unsigned touches = 0;
@@ -199,7 +205,8 @@ int main(int argc, char **argv)
 		{"warm", 1, 0, 'W'},	    {"phase-ms", 1, 0, 'F'},
 		{"silent", 0, 0, 'Q'},	    {"touch-us", 1, 0, 't'},
 		{"check-every", 1, 0, 'C'}, {"touches", 0, 0, 'i'},
-		{"stay", 0, 0, 'y'},	    {0, 0, 0, 0},
+		{"stay", 0, 0, 'y'},	    {"blocks", 1, 0, 'B'},
+		{"watch", 0, 0, 'L'},	    {0, 0, 0, 0},
 	};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
@@ -257,6 +264,12 @@ int main(int argc, char **argv)
 		case 'y':
 			stay = 1;
 			break;
+		case 'B':
+			blocks = atoi(optarg);
+			break;
+		case 'L':
+			watch = 1;
+			break;
 		case 'a':
 			opens = own_page(optarg);
 			break;
@@ -309,7 +322,8 @@ int main(int argc, char **argv)
 	if (jobs < 1 || jobs > JOBS_MAX || burst < 1 || burst > BURST_MAX || burst_gap_us < 0 || jitter_ms < 0 ||
 	    period_ms < 0 || kernels_per_job < 1 || (kernels_per_job > 1 && burst > 1) || warm < 0 ||
 	    ((gate || stay) && !own) || touch_us < 0 || check_every < 1 ||
-	    ((phase_ms >= 0 || silent || rare || touch_us) && period_ms <= 0))
+	    ((phase_ms >= 0 || silent || rare || touch_us || watch) && period_ms <= 0) || blocks < 0 ||
+	    (watch && (burst > 1 || kernels_per_job > 1)))
 		return 2;
 	const int segment = strcmp(mode, "segment") == 0 || strcmp(mode, "wait") == 0;
 	const int off_first = strcmp(mode, "off-then-launch") == 0;
@@ -320,6 +334,7 @@ int main(int argc, char **argv)
 	CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
 	struct gpu_work w;
 	gpu_work_open(&w, burst);
+	w.blocks = blocks && blocks < w.blocks ? blocks : w.blocks;
 	if (calibrate) {
 		int64_t until = now_ns() + 5000000000ll;
 		w.n = 1000000;
@@ -332,6 +347,8 @@ int main(int argc, char **argv)
 	}
 	if (per <= 0)
 		per = gpu_work_calibrate(&w);
+	if (watch)
+		gpu_work_count(&w);
 	w.n = (long)(kernel_ms * 1e6 / per / kernels_per_job);
 	gpu_work_reference(&w);
 	work_run(&w, kernels_per_job, 0); /* makes the graph */
@@ -387,9 +404,10 @@ int main(int argc, char **argv)
 	int64_t *end = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *lateness = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *mhz = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));		      /* of the job's last kernel */
+	int64_t *net = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t)); /* response without the time of its CPU's absence */
 	int64_t *part = (int64_t *)calloc((size_t)JOBS_MAX * burst, sizeof(int64_t)); /* response of each segment */
-	long wrong = 0, skipped = 0, missed = 0;
-	int n = 0, failed = 0;
+	long wrong = 0, skipped = 0, missed = 0, excused = 0;
+	int n = 0, failed = 0, warmed = 0;
 	int64_t windows = 0;
 	usleep(300000);
 	if (own)
@@ -413,11 +431,12 @@ int main(int argc, char **argv)
 	uint64_t kernels_from = other_kernels();
 	gpu_work_poison(&w, 0);
 	CHECK(cudaDeviceSynchronize());
-	for (int job = -warm; (silent ? job : n) < jobs && !stopping && !failed; job++) {
-		if (job == 0) {
+	for (int job = -warm; (silent ? job : watch && warmed ? n + skipped : n) < jobs && !stopping && !failed; job++) {
+		if (job >= 0 && !warmed) {
+			warmed = 1;
 			loop_from = now_ns();
 			kernels_from = other_kernels();
-			windows = skipped = missed = 0;
+			windows = skipped = missed = excused = 0;
 			begin[0] = end[0] = 0;
 		}
 		if (!period_ns) {
@@ -431,8 +450,10 @@ int main(int argc, char **argv)
 			at += now_ns() + (int64_t)(pause_ms * 1e6);
 		} else {
 			release += rare && job >= jobs / 2 ? 2 * period_ns : period_ns;
-			for (; release < now_ns(); skipped++)
+			for (; release < now_ns(); skipped++) {
 				release += period_ns;
+				job += watch;
+			}
 			at += release;
 		}
 		if (silent && job >= jobs / 2) {
@@ -448,7 +469,8 @@ int main(int argc, char **argv)
 		const int checks = period_ns && (phase_ms >= 0 ? release / period_ns : job) % check_every == 0;
 		sleep_until(at);
 		int64_t job_mhz = 0;
-		const int64_t job_from = now_ns();
+		int64_t away = watch ? now_ns() - at : 0;
+		const int64_t job_from = watch ? at : now_ns();
 		for (int i = 0; i < burst; i++) {
 			int64_t a = now_ns();
 			if (segment) {
@@ -468,6 +490,10 @@ int main(int argc, char **argv)
 			if (off_after)
 				status |= gpuseg_rm_switch_processes(other_list, other_count, 1, 1);
 			int64_t c;
+			if (watch) {
+				away += gpu_work_watch(&w);
+				response[n] = now_ns() - job_from;
+			}
 			if (segment) {
 				cudaError_t e = cudaStreamSynchronize(0);
 				c = now_ns();
@@ -493,7 +519,7 @@ int main(int argc, char **argv)
 			int64_t d = now_ns();
 			windows += d - a;
 			part[(size_t)n * burst + i] = c - a;
-			response[n] = c - job_from;
+			response[n] = watch ? response[n] : c - job_from;
 			begin[n] += b - a;
 			end[n] += d - c;
 			if (i + 1 < burst)
@@ -503,13 +529,16 @@ int main(int argc, char **argv)
 			break;
 		if (own)
 			own->kernels = own->kernels + 1;
+		net[n] = response[n] - away;
 		lateness[n] = job_from - at;
 		mhz[n] = job_mhz;
 		if (!period_ns)
 			wrong += gpu_work_wrong(&w);
-		else if (job_from + response[n] > release + period_ns)
+		else if (job_from + response[n] > release + period_ns) {
 			missed++;
-		n += job >= 0;
+			excused += job_from + net[n] <= release + period_ns;
+		}
+		n += warmed;
 		if (own && own->stop)
 			stopping = 1;
 	}
@@ -547,6 +576,10 @@ int main(int argc, char **argv)
 		printf(",");
 		figures("sm_mhz", mhz, n);
 	}
+	if (watch) {
+		printf(",\"excused\":%ld,", excused);
+		figures("net_ns", net, n);
+	}
 	if (burst > 1) {
 		int64_t *later = (int64_t *)calloc((size_t)n * (burst - 1), sizeof(int64_t));
 		int64_t *first = (int64_t *)calloc(n, sizeof(int64_t));
@@ -573,13 +606,15 @@ int main(int argc, char **argv)
 	if (samples) {
 		FILE *f = fopen(samples, "w");
 		if (f) {
-			fprintf(f, "response_ns,begin_ns,end_ns,late_ns,sm_mhz");
+			fprintf(f, "response_ns,begin_ns,end_ns,late_ns,sm_mhz%s", watch ? ",net_ns" : "");
 			for (int b = 0; burst > 1 && b < burst; b++)
 				fprintf(f, ",segment_%d_ns", b + 1);
 			fprintf(f, "\n");
 			for (int i = 0; i < n; i++) {
 				fprintf(f, "%ld,%ld,%ld,%ld,%ld", (long)response[i], (long)begin[i], (long)end[i],
 					(long)lateness[i], (long)mhz[i]);
+				if (watch)
+					fprintf(f, ",%ld", (long)net[i]);
 				for (int b = 0; burst > 1 && b < burst; b++)
 					fprintf(f, ",%ld", (long)part[(size_t)i * burst + b]);
 				fprintf(f, "\n");
@@ -597,5 +632,5 @@ int main(int argc, char **argv)
 		gpuseg_cuda_close(&cuda);
 		gpuseg_disconnect(client);
 	}
-	return wrong || status || (n < jobs && !stopping && !silent) ? 1 : 0;
+	return wrong || status || (n + (watch ? skipped : 0) < jobs && !stopping && !silent) ? 1 : 0;
 }

@@ -131,9 +131,11 @@ public final class CudaBench {
         }
     }
 
-    /** Length of one iteration of the kernel after five seconds of load, as the programs take it. */
-    public String nsPerIteration() throws InterruptedException, TimeoutException {
-        return run("calibration", List.of(program("rt"), "--calibrate"));
+    /** Length of one iteration of the kernel after five seconds of load, as the programs take it; ns. */
+    public String nsPerIteration(final String... options) throws InterruptedException, TimeoutException {
+        final List<String> command = new ArrayList<>(List.of(program("rt"), "--calibrate"));
+        command.addAll(List.of(options));
+        return run("calibration", command);
     }
 
     /** Kernels back to back until stopped; gpu -1 = the first that the environment shows. */

@@ -21,6 +21,7 @@ import java.util.concurrent.TimeoutException;
  * process in E begins at a drawn time of each period here.
  */
 final class DisbScenario implements GpuScenario {
+    static final String NAME = "disb";
     private static final int KERNELS = 10;
     private static final double NS_PER_MS = 1e6;
     /** Fewer in tests. */
@@ -35,7 +36,7 @@ final class DisbScenario implements GpuScenario {
 
     @Override
     public String name() {
-        return GpuScenarios.ON_DEMAND;
+        return NAME;
     }
 
     @Override

@@ -168,6 +168,9 @@ public final class GpuBenchChart {
     }
 
     private static void add(final List<Panel> panels, final String name, final JsonNode scenario) {
+        if (LoopScenario.NAME.equals(name)) {
+            addTasks(panels, scenario);
+        }
         final Map<Integer, List<Row>> rows = new LinkedHashMap<>();
         for (final JsonNode cell : scenario.path("cells")) {
             if (cell.has("response_ns")) {
@@ -180,6 +183,22 @@ public final class GpuBenchChart {
             }
         }
         rows.forEach((others, list) -> panels.add(new Panel(title(name, others, scenario), goal(name, others), list)));
+    }
+
+    /** A panel for each task, with a row for each cell in which it runs. */
+    private static void addTasks(final List<Panel> panels, final JsonNode scenario) {
+        final Map<String, List<Row>> rows = new LinkedHashMap<>();
+        for (final JsonNode cell : scenario.path("cells")) {
+            final String title = cell.path("strategy").asText();
+            for (final JsonNode task : cell.path("tasks")) {
+                final double[] ratios = FIGURES.stream().mapToDouble(f -> task.path(f + "_to_alone").asDouble())
+                    .toArray();
+                rows.computeIfAbsent(task.path("task").asText(), k -> new ArrayList<>())
+                    .add(new Row(title, ratios, title.startsWith("gpuseg") ? DAEMON : PLAIN));
+            }
+        }
+        rows.forEach((task, list) -> panels.add(new Panel("Task " + task + " beside a training, a decoder and large "
+            + "products", 0, list)));
     }
 
     private static int colour(final String title) {

@@ -6,6 +6,7 @@ import java.io.PrintWriter;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /** Prints results of {@code gpuseg bench gpu} as tables. */
 public final class GpuBenchText {
@@ -97,12 +98,16 @@ public final class GpuBenchText {
                     ms(task, "response_ns", "p99"), ms(task, "response_ns", "max"),
                     task.path("p50_to_alone").asDouble(),
                     task.path("p99_to_alone").asDouble(), task.path("missed").asLong(), task.path("skipped").asLong());
+                watched(task, strategy);
             }
             if (cell.has("kept_free_share")) {
                 to.printf(Locale.ROOT, "%-12s %-24s GPU kept free %.2f%% of the time; begins anticipated %d, in vain "
                     + "%d, over budget %d%n", "", strategy, cell.path("kept_free_share").asDouble() * PERCENT,
                     cell.path("anticipated").asLong(), cell.path("anticipations_wasted").asLong(),
                     cell.path("anticipations_over_budget").asLong());
+            }
+            if (cell.has("loads")) {
+                to.printf("%-12s %-24s jobs a second: %s%n", "", strategy, loads(cell));
             }
             if (cell.has("others_to_default")) {
                 to.printf(Locale.ROOT, "%-12s %-24s best-effort work to that by the driver alone: %.1f%%%n", "",
@@ -113,6 +118,28 @@ public final class GpuBenchText {
                     strategy, cell.path("others_to_unanticipated").asDouble() * PERCENT);
             }
         }
+    }
+
+    /** A task whose process knows when its CPU was away. */
+    private void watched(final JsonNode task, final String strategy) {
+        if (task.has("net_ns")) {
+            to.printf(Locale.ROOT, "%-12s %-24s p99.9 %.3f; late without the time of its CPU's absence %d; then p50 "
+                + "%.3f, p99 %.3f, p99.9 %.3f, max %.3f%n", "", strategy, ms(task, "response_ns", "p99.9"),
+                task.path("missed").asLong() - task.path("excused").asLong(), ms(task, "net_ns", "p50"),
+                ms(task, "net_ns", "p99"), ms(task, "net_ns", "p99.9"), ms(task, "net_ns", "max"));
+        }
+    }
+
+    /** What each load did, and that to what it did by the driver alone. */
+    private static String loads(final JsonNode cell) {
+        return cell.path("loads").properties().stream().map(load -> String.format(Locale.ROOT, "%s %.1f%s%s",
+            load.getKey(), load.getValue().asDouble(), !cell.has("loads_to_driver") ? "" : String.format(Locale.ROOT,
+                " (%.2f)", cell.path("loads_to_driver").path(load.getKey()).asDouble()),
+            wrong(cell.path("loads_wrong").path(load.getKey()).asLong()))).collect(Collectors.joining(", "));
+    }
+
+    private static String wrong(final long results) {
+        return results == 0 ? "" : " WRONG " + results;
     }
 
     private static String kernels(final JsonNode scenario) {

@@ -7,8 +7,8 @@ import java.util.Set;
 
 /** All scenarios of {@code gpuseg bench gpu}, in the order in which they are measured. */
 public final class GpuScenarios {
-    /** Only measured where it is named: it takes longer than all others. */
-    public static final String ON_DEMAND = "disb";
+    /** Only measured where they are named: they take longer than all others. */
+    public static final Set<String> ON_DEMAND = Set.of(DisbScenario.NAME, LoopScenario.NAME);
     private static final double SHORT_MS = 1;
     private static final double SHORT_OTHER_MS = 0.5;
     private static final int SHORT_OTHERS = 3;
@@ -38,7 +38,8 @@ public final class GpuScenarios {
      * @param strategies in the order of the table; a scenario leaves out those that say nothing in it
      * @return long kernels with every strategy; kernels shorter than a time slice; two real-time processes; segments
      *     back to back; a control loop and a camera that are anticipated; what a switch of contexts costs; a task
-     *     that does not keep to its period; a robot; inference serving; PyTorch programs as users write them; two GPUs
+     *     that does not keep to its period; a robot; inference serving; a loop of 1 kHz; PyTorch programs as users
+     *     write them; two GPUs
      */
     public static List<GpuScenario> all(final double kernelMs, final double otherMs, final List<Integer> others,
         final List<GpuStrategy> strategies) {
@@ -53,6 +54,7 @@ public final class GpuScenarios {
             new PeriodicScenario(new PeriodicJob("periodic", PERIODIC_MS, 1, PERIODIC_PERIOD_MS, PERIODIC_FACTOR),
                 List.of(CONTROL_OTHER_MS)),
             new SwitchScenario(), new DisturbScenario(), new RobotScenario(), new DisbScenario(),
+            new LoopScenario(),
             new TorchScenario("pytorch", "cnn", CNN_PERIOD_MS), new TorchScenario("pytorch-eager", "vit",
                 VIT_PERIOD_MS), new TorchScenario("pytorch-decode", "llm", LLM_PERIOD_MS),
             new GpusScenario(kernelMs, otherMs));

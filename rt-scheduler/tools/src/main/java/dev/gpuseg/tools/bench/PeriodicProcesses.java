@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
 
 /**
  * Periodic real-time processes of different rank that run at the same time and begin their jobs together. All stay
@@ -73,7 +74,7 @@ final class PeriodicProcesses {
     }
 
     /**
-     * All at the same time.
+     * All at the same time, with marks if there is a daemon, which is started for them.
      *
      * @param key     of the cell, in names of files
      * @param parts   the processes
@@ -84,10 +85,24 @@ final class PeriodicProcesses {
      */
     ObjectNode together(final String key, final List<Part> parts, final JsonNode alone, final List<String> daemon,
         final List<CudaBench.Other> running) throws IOException, InterruptedException, TimeoutException {
-        final List<CudaBench.Other> started = new ArrayList<>();
         try (GpuBench.Daemon held = daemon == null ? null : bench.startDaemon(daemon)) {
+            return together(key, parts, alone, held, null, running);
+        }
+    }
+
+    /**
+     * The same with a daemon that runs.
+     *
+     * @param held null = none
+     * @param exec gives the options of {@code gpuseg exec} for each process; null = marks if there is a daemon
+     */
+    ObjectNode together(final String key, final List<Part> parts, final JsonNode alone, final GpuBench.Daemon held,
+        final Function<Part, List<String>> exec, final List<CudaBench.Other> running)
+        throws IOException, InterruptedException, TimeoutException {
+        final List<CudaBench.Other> started = new ArrayList<>();
+        try {
             for (final Part part : parts) {
-                started.add(start(key, part, held));
+                started.add(start(key, part, held, exec));
             }
             PeriodicScenario.awaitSetUp(started);
             final long kernelsBefore = kernels(running);
@@ -107,7 +122,7 @@ final class PeriodicProcesses {
             final ArrayNode tasks = cell.putArray("tasks");
             long late = 0;
             for (int i = 0; i < parts.size(); i++) {
-                final ObjectNode task = finished(key, parts.get(i), held != null, started.get(i), alone.get(i));
+                final ObjectNode task = finished(key, parts.get(i), started.get(i), alone.get(i));
                 late += task.path("missed").asLong() + task.path("skipped").asLong();
                 tasks.add(task);
             }
@@ -143,21 +158,23 @@ final class PeriodicProcesses {
         return scenario + "-" + key + "-" + part.name();
     }
 
-    private CudaBench.Other start(final String key, final Part part, final GpuBench.Daemon daemon) throws IOException {
+    private CudaBench.Other start(final String key, final Part part, final GpuBench.Daemon daemon,
+        final Function<Part, List<String>> exec) throws IOException {
         final String cellName = cellName(key, part);
-        final List<String> command = command(part, daemon == null ? "none" : "segment", jobs(part),
+        final List<String> command = command(part, daemon == null || exec != null ? "none" : "segment", jobs(part),
             (int) Math.ceil(WARM_MS / part.periodMs()));
         command.addAll(List.of("--name", cellName, "--samples", bench.samples(cellName).toString()));
+        final List<String> asTask = exec == null ? command : GpuBench.exec(cellName, exec.apply(part), command);
         return bench.cuda().startCounting(cellName, page -> {
             final List<String> all = new ArrayList<>(environment);
-            all.addAll(GpuBench.in(daemon, command));
+            all.addAll(GpuBench.in(daemon, asTask));
             all.addAll(List.of("--own-page", page.toString(), "--gate", "--stay"));
             return all;
         });
     }
 
-    private ObjectNode finished(final String key, final Part part, final boolean isScheduled,
-        final CudaBench.Other process, final JsonNode alone) throws InterruptedException, TimeoutException {
+    private ObjectNode finished(final String key, final Part part, final CudaBench.Other process, final JsonNode alone)
+        throws InterruptedException, TimeoutException {
         final int status = process.child().awaitExit(LIMIT_S);
         final String cellName = cellName(key, part);
         try {

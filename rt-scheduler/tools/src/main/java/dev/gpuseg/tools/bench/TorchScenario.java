@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeoutException;
 
 /**
@@ -30,27 +31,28 @@ record TorchScenario(String name, String program, int periodMs) implements GpuSc
         static final Load NONE = new Load(List.of(), 0);
     }
 
-    /** Why it cannot run here, or empty. */
-    private static String obstacle(final GpuBench bench) throws InterruptedException, TimeoutException {
+    /** Why programs of PyTorch cannot run here. */
+    static Optional<String> obstacle(final GpuBench bench) throws InterruptedException, TimeoutException {
         final CudaBench.Answer answer;
         try {
             answer = bench.cuda().answer("python", List.of(bench.plan().python(), "-c",
                 "import torch; print('CUDA ' + str(torch.cuda.is_available()))"));
         } catch (final IllegalStateException e) {
-            return e.getMessage();
+            return Optional.of(e.getMessage());
         }
         if (answer.status() != 0) {
-            return bench.plan().python() + " has no torch; install it or name another --python";
+            return Optional.of(bench.plan().python() + " has no torch; install it or name another --python");
         }
-        return answer.lastLine().equals("CUDA True") ? "" : "torch of " + bench.plan().python() + " finds no GPU";
+        return answer.lastLine().equals("CUDA True") ? Optional.empty()
+            : Optional.of("torch of " + bench.plan().python() + " finds no GPU");
     }
 
     @Override
     public void measure(final GpuBench bench, final ObjectNode into)
         throws IOException, InterruptedException, TimeoutException {
-        final String obstacle = obstacle(bench);
-        if (!obstacle.isEmpty()) {
-            into.put("not_run", obstacle);
+        final Optional<String> obstacle = obstacle(bench);
+        if (obstacle.isPresent()) {
+            into.put("not_run", obstacle.get());
             return;
         }
         final List<GpuStrategy> chosen = bench.plan().strategies();

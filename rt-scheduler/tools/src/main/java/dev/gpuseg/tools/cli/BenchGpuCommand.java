@@ -61,7 +61,7 @@ final class BenchGpuCommand implements Callable<Integer> {
     private boolean json;
 
     @Option(names = "--scenarios", paramLabel = "NAME", split = ",", completionCandidates = Scenarios.class,
-        description = "Any of ${COMPLETION-CANDIDATES} (default: all but disb; those of PyTorch are left out "
+        description = "Any of ${COMPLETION-CANDIDATES} (default: all but disb and loop; those of PyTorch are left out "
             + "without torch, gpus with a single GPU). PyTorch is that of python3.")
     private List<String> scenarios;
 
@@ -178,7 +178,7 @@ final class BenchGpuCommand implements Callable<Integer> {
 
     private List<GpuScenario> chosen() {
         return GpuScenarios.all(KERNEL_MS, OTHER_KERNEL_MS, OTHERS, strategies).stream()
-            .filter(s -> scenarios == null ? !s.name().equals(GpuScenarios.ON_DEMAND) : scenarios.contains(s.name()))
+            .filter(s -> scenarios == null ? !GpuScenarios.ON_DEMAND.contains(s.name()) : scenarios.contains(s.name()))
             .toList();
     }
 }

@@ -73,7 +73,7 @@ abstract class BenchGpuRig {
             shift
         done
         if [ -n "$page" ]; then
-            case "$program" in train-*) ;; *) exit 6 ;; esac
+            case "$program" in train-*|llm|products) ;; *) exit 6 ;; esac
             printf '\\005' | dd of="$page" bs=1 seek=16 conv=notrunc 2> /dev/null
             printf '\\001' | dd of="$page" bs=1 seek=4 conv=notrunc 2> /dev/null
             while [ "$(dd if="$page" bs=1 skip=8 count=1 2> /dev/null | od -An -tu1 | tr -d ' ')" = 0 ]; do

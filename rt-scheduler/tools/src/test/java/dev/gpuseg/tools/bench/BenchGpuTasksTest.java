@@ -7,12 +7,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.command.ExitCode;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** The scenarios with several periodic tasks at the same time. */
 class BenchGpuTasksTest extends BenchGpuRig {
+    private static final Path MPS = Path.of(System.getProperty("gpuseg.root"), "rt-scheduler/native/tests/mps");
+
     @Test
     void shouldMeasureTenTasksTogether() throws Exception {
         final Ended run = bench("--scenarios", "robot", "--strategies", "OPTIMISTIC");
@@ -56,6 +59,36 @@ class BenchGpuTasksTest extends BenchGpuRig {
         assertTrue(run.out().contains("best-effort work to that by the driver alone"), run.out());
         assertEquals(0, GpuGoals.wrong(result));
         assertEquals("quit\n", Files.readString(python().resolveSibling("nvidia-cuda-mps-control.told")));
+        RecordedRunsTest.assertFollows(root().resolve("out/bench/results.json"));
+    }
+
+    /** The training, the decoder and the products are a script here, MPS is one, too; driver and MPS are as above. */
+    @Test
+    void shouldMeasureALoopByTheDaemonAndInASpace() throws Exception {
+        script(python().resolveSibling("nvidia-cuda-mps-control"), "#!/bin/sh\nexec "
+            + MPS.resolve("nvidia-cuda-mps-control") + " \"$@\"\n");
+        final Ended run = bench("--scenarios", "loop", "--strategies", "OPTIMISTIC,EXEC");
+        final JsonNode result = results();
+        final String all = run.said() + "\n" + result.toPrettyString();
+        assertEquals(ExitCode.OK, run.status(), all);
+        final JsonNode scenario = result.path("scenarios").path("loop");
+        final List<String> titles = new ArrayList<>();
+        for (final String way : List.of("gpuseg", "gpuseg, space")) {
+            titles.addAll(List.of(way, way + ", short too", way + ", long too"));
+        }
+        assertEquals(titles, strategies(scenario), all);
+        for (int i = 0; i < titles.size(); i++) {
+            final JsonNode cell = scenario.path("cells").get(i);
+            assertEquals(1 + i % 3, cell.path("tasks").size(), all);
+            assertEquals(3, cell.path("loads").size(), all);
+            assertEquals(3, cell.path("loads_wrong").size(), all);
+            final JsonNode loop = cell.path("tasks").get(0);
+            assertTrue(loop.path("response_ns").path("p99.9").asLong() >= loop.path("net_ns").path("p50").asLong()
+                && loop.path("excused").asLong() <= loop.path("missed").asLong(), all);
+        }
+        assertTrue(run.out().contains("late without the time of its CPU's absence"), run.out());
+        assertTrue(run.out().contains("jobs a second: train-vit "), run.out());
+        assertEquals(0, GpuGoals.wrong(result));
         RecordedRunsTest.assertFollows(root().resolve("out/bench/results.json"));
     }
 

@@ -178,6 +178,10 @@ class RecordedRunsTest {
                 assertEquals(sorted[sorted.length * percent / 100], figures.path("p" + percent).asLong(),
                     what + "p" + percent);
             }
+            if (figures.has("p99.9")) {
+                assertEquals(sorted[(int) (sorted.length * 999L / 1000)], figures.path("p99.9").asLong(),
+                    what + "p99.9");
+            }
         }
     }
 }
