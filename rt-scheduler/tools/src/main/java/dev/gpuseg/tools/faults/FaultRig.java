@@ -20,7 +20,9 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * What the campaign plays on: a virtual GPU, the daemon with its watchdog, and clients, all real processes. With a
@@ -31,6 +33,7 @@ final class FaultRig implements AutoCloseable {
     static final int KILL = 9;
     static final int TERM = 15;
     static final int USR2 = 12;
+    static final int QUIT = 3;
     static final int CONT = 18;
     static final int STOP = 19;
     /** For clients that stay: longer than any campaign. The task counts at most 4 million jobs. */
@@ -40,6 +43,9 @@ final class FaultRig implements AutoCloseable {
     static final int HANG_S = 120;
     private static final long CLIENT_LIMIT_NS = HANG_S * 1_000_000_000L;
     private static final long NS_PER_MS = 1_000_000;
+    private static final long ASK_AGAIN_NS = 10 * NS_PER_MS;
+    /** So long a JVM that still can may take to print its threads. */
+    private static final int DUMP_S = 5;
     private static final int VGPU_PRIORITY = 98;
     private static final int DAEMON_PRIORITY = 80;
     private static final String NO_FILE_SYSTEM = "";
@@ -273,8 +279,23 @@ final class FaultRig implements AutoCloseable {
         return outside;
     }
 
+    /**
+     * What the daemon says of itself. One request has a limit for people, which a busy machine exceeds: asks again.
+     *
+     * @throws IllegalStateException if the daemon has ended, or does not answer within {@link #HANG_S}
+     */
     JsonNode status() {
-        return AdminClient.ask(RuntimeDirectory.resolve(outside.toString()), AdminClient.command("status"));
+        final long untilNs = System.nanoTime() + CLIENT_LIMIT_NS;
+        while (true) {
+            try {
+                return AdminClient.ask(RuntimeDirectory.resolve(outside.toString()), AdminClient.command("status"));
+            } catch (final IllegalStateException e) {
+                if (!daemon.isAlive() || System.nanoTime() - untilNs > 0) {
+                    throw e;
+                }
+            }
+            LockSupport.parkNanos(ASK_AGAIN_NS);
+        }
     }
 
     int held() {
@@ -291,6 +312,21 @@ final class FaultRig implements AutoCloseable {
     void killDaemon() throws InterruptedException, TimeoutException {
         signalDaemon(KILL);
         daemon.awaitExit(HANG_S);
+    }
+
+    /**
+     * Kills a daemon that hangs, as systemd does.
+     *
+     * @return a file that says what its threads did before: by the kernel, twice, and by the JVM if it still could
+     */
+    Path killHungDaemon() throws IOException, InterruptedException, TimeoutException {
+        final List<String> evidence = new ArrayList<>(ThreadStates.of(daemon.pid()));
+        signalDaemon(QUIT);
+        TimeUnit.SECONDS.sleep(DUMP_S);
+        evidence.addAll(ThreadStates.of(daemon.pid()));
+        killDaemon();
+        evidence.addAll(daemon.allLines());
+        return Files.write(errors.resolve("hung-" + daemon.pid() + ".txt"), evidence);
     }
 
     /** Enables what a dead daemon holds, by the command that the service runs after it. */

@@ -107,15 +107,15 @@ public final class FaultRounds implements AutoCloseable {
     }
 
     /** After a round that broke off: whatever state the daemon is in, the next round finds one. */
-    private void restoreDaemon() throws InterruptedException, TimeoutException {
+    private void restoreDaemon() throws IOException, InterruptedException, TimeoutException {
         if (rig.daemon().isAlive()) {
             rig.signalDaemon(FaultRig.CONT);
             try {
                 rig.status();
                 return;
             } catch (final IllegalStateException e) {
-                stage.problem("the daemon is killed, for it does not answer: " + rig.daemon().said());
-                rig.killDaemon();
+                stage.problem("the daemon is killed, for it does not answer: " + rig.daemon().said()
+                    + "; its threads: " + rig.killHungDaemon());
             }
         }
         stage.daemonWent();

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * Whether daemons that live over several rounds hold ever more. The first round of a daemon gives the measure. One
@@ -30,10 +31,12 @@ final class Footprints {
      * @param on      its rig
      * @param present clients that it has now, with one task each
      * @param limitMs how long
+     * @param problem learns what it still holds then
      * @return the status that it gave last
-     * @throws IllegalStateException if it still holds more then, naming what
+     * @throws IllegalStateException if it does not answer
      */
-    JsonNode judge(final FaultRig on, final int present, final long limitMs) throws IOException, InterruptedException {
+    JsonNode judge(final FaultRig on, final int present, final long limitMs, final Consumer<String> problem)
+        throws IOException, InterruptedException {
         final long untilNs = System.nanoTime() + limitMs * NS_PER_MS;
         while (true) {
             final JsonNode status = on.status();
@@ -51,8 +54,9 @@ final class Footprints {
             }
             if (System.nanoTime() - untilNs > 0) {
                 lives.remove(on);   // it has been said
-                throw new IllegalStateException("the daemon holds " + excess + ", after "
-                    + (known == null ? 0 : known.rounds) + " rounds");
+                problem.accept("the daemon holds " + excess + ", after " + (known == null ? 0 : known.rounds)
+                    + " rounds");
+                return status;
             }
             TimeUnit.MILLISECONDS.sleep(LOOK_MS);
         }

@@ -36,6 +36,7 @@ final class Judgement {
      *
      * @param on      the rig
      * @param clients those that must go on
+     * @throws IllegalStateException if the daemon does not answer
      */
     void judge(final FaultRig on, final Map<String, FaultClient> clients) throws IOException,
         InterruptedException {
@@ -47,13 +48,7 @@ final class Judgement {
         account(on);
         stage.froze(on.operations().longestNs(stage.struckNs(), stage.overNs(), System.nanoTime(),
             livingHolders(on, clients)));
-        final JsonNode status;
-        try {
-            status = footprints.judge(on, clients.size(), Stage.HANG_MS);
-        } catch (final IllegalStateException e) {
-            stage.problem(e.getMessage());
-            return;
-        }
+        final JsonNode status = footprints.judge(on, clients.size(), Stage.HANG_MS, stage::problem);
         for (final String label : List.of("cycle_errors", "journal_drops")) {
             if (AdminClient.counter(status, label) > 0) {
                 stage.problem(label + " is " + AdminClient.counter(status, label));
