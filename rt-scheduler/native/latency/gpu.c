@@ -17,7 +17,8 @@
 #define LIBRARY "libcuda.so.1"
 #define GPUS_DIR "/proc/driver/nvidia/gpus"
 #define WARM_NS (300 * NS_PER_MS) /* of work before a measurement of the kernel: an idle GPU has a low clock */
-#define LONG_NS NS_PER_MS	  /* a kernel beside which the time of a launch is short */
+#define READ_BYTES ((size_t)256 << 20)
+#define LONG_NS NS_PER_MS /* a kernel beside which the time of a launch is short */
 
 enum { APART = 2 * sizeof(uint32_t), ROUNDS_FIRST = 64, TRIES = 5 };
 
@@ -30,39 +31,89 @@ enum { APART = 2 * sizeof(uint32_t), ROUNDS_FIRST = 64, TRIES = 5 };
  */
 #define FMA "fma.rn.f32 %f1, %f1, %f2, %f3;\n"
 #define FMA_8 FMA FMA FMA FMA FMA FMA FMA FMA
-static const char ptx[] = ".version 6.0\n"
-			  ".target sm_50\n"
-			  ".address_size 64\n"
-			  ".visible .entry gpuseg_work(.param .u64 word, .param .u64 rounds, .param .u32 number)\n"
-			  "{\n"
-			  ".reg .pred %p<4>;\n"
-			  ".reg .f32 %f<4>;\n"
-			  ".reg .b32 %r<5>;\n"
-			  ".reg .b64 %d<4>;\n"
-			  "ld.param.u64 %d1, [word];\n"
-			  "ld.param.u64 %d2, [rounds];\n"
-			  "ld.param.u32 %r1, [number];\n"
-			  "cvta.to.global.u64 %d3, %d1;\n"
-			  "mov.u32 %r2, %tid.x;\n"
-			  "mov.u32 %r3, %ctaid.x;\n"
-			  "or.b32 %r4, %r2, %r3;\n"
-			  "cvt.rn.f32.u32 %f1, %r2;\n"
-			  "mov.f32 %f2, 0f3F7FF000;\n"
-			  "mov.f32 %f3, 0f3A800000;\n"
-			  "setp.eq.u64 %p1, %d2, 0;\n"
-			  "@%p1 bra worked;\n"
-			  "again:\n" FMA_8 FMA_8 FMA_8 FMA_8 "add.s64 %d2, %d2, -1;\n"
-			  "setp.ne.u64 %p1, %d2, 0;\n"
-			  "@%p1 bra again;\n"
-			  "worked:\n"
-			  "setp.lt.f32 %p2, %f1, 0f00000000;\n"
-			  "@%p2 st.global.f32 [%d3+4], %f1;\n"
-			  "setp.ne.u32 %p3, %r4, 0;\n"
-			  "@%p3 bra done;\n"
-			  "st.global.u32 [%d3], %r1;\n"
-			  "done:\n"
-			  "ret;\n"
-			  "}\n";
+/* The next 16 bytes of all threads, of READ_BYTES. */
+#define READ                                                                                                           \
+	"and.b32 %r10, %r7, 268435440;\n"                                                                              \
+	"cvt.u64.u32 %d6, %r10;\n"                                                                                     \
+	"add.s64 %d6, %d5, %d6;\n"                                                                                     \
+	"ld.global.v4.u32 {%r11, %r12, %r13, %r14}, [%d6];\n"                                                          \
+	"add.s32 %r7, %r7, %r8;\n"                                                                                     \
+	"xor.b32 %r11, %r11, %r12;\n"                                                                                  \
+	"xor.b32 %r13, %r13, %r14;\n"                                                                                  \
+	"add.s32 %r9, %r9, %r11;\n"                                                                                    \
+	"add.s32 %r9, %r9, %r13;\n"
+static const char ptx[] =
+	".version 6.0\n"
+	".target sm_50\n"
+	".address_size 64\n"
+	".visible .entry gpuseg_work(.param .u64 word, .param .u64 rounds, .param .u32 number)\n"
+	"{\n"
+	".reg .pred %p<4>;\n"
+	".reg .f32 %f<4>;\n"
+	".reg .b32 %r<5>;\n"
+	".reg .b64 %d<4>;\n"
+	"ld.param.u64 %d1, [word];\n"
+	"ld.param.u64 %d2, [rounds];\n"
+	"ld.param.u32 %r1, [number];\n"
+	"cvta.to.global.u64 %d3, %d1;\n"
+	"mov.u32 %r2, %tid.x;\n"
+	"mov.u32 %r3, %ctaid.x;\n"
+	"or.b32 %r4, %r2, %r3;\n"
+	"cvt.rn.f32.u32 %f1, %r2;\n"
+	"mov.f32 %f2, 0f3F7FF000;\n"
+	"mov.f32 %f3, 0f3A800000;\n"
+	"setp.eq.u64 %p1, %d2, 0;\n"
+	"@%p1 bra worked;\n"
+	"again:\n" FMA_8 FMA_8 FMA_8 FMA_8 "add.s64 %d2, %d2, -1;\n"
+	"setp.ne.u64 %p1, %d2, 0;\n"
+	"@%p1 bra again;\n"
+	"worked:\n"
+	"setp.lt.f32 %p2, %f1, 0f00000000;\n"
+	"@%p2 st.global.f32 [%d3+4], %f1;\n"
+	"setp.ne.u32 %p3, %r4, 0;\n"
+	"@%p3 bra done;\n"
+	"st.global.u32 [%d3], %r1;\n"
+	"done:\n"
+	"ret;\n"
+	"}\n"
+	/* Each kernel begins 96 MiB behind the one before, so that caches hold little of what it reads. */
+	".visible .entry gpuseg_read(.param .u64 word, .param .u64 rounds, .param .u32 number, "
+	".param .u64 memory)\n"
+	"{\n"
+	".reg .pred %p<4>;\n"
+	".reg .b32 %r<16>;\n"
+	".reg .b64 %d<7>;\n"
+	"ld.param.u64 %d1, [word];\n"
+	"ld.param.u64 %d2, [rounds];\n"
+	"ld.param.u32 %r1, [number];\n"
+	"ld.param.u64 %d3, [memory];\n"
+	"cvta.to.global.u64 %d4, %d1;\n"
+	"cvta.to.global.u64 %d5, %d3;\n"
+	"mov.u32 %r2, %tid.x;\n"
+	"mov.u32 %r3, %ctaid.x;\n"
+	"or.b32 %r4, %r2, %r3;\n"
+	"mov.u32 %r5, %ntid.x;\n"
+	"mov.u32 %r6, %nctaid.x;\n"
+	"mad.lo.u32 %r7, %r3, %r5, %r2;\n"
+	"shl.b32 %r7, %r7, 4;\n"
+	"mad.lo.u32 %r7, %r1, 100663296, %r7;\n"
+	"mul.lo.u32 %r8, %r5, %r6;\n"
+	"shl.b32 %r8, %r8, 4;\n"
+	"mov.u32 %r9, 0;\n"
+	"setp.eq.u64 %p1, %d2, 0;\n"
+	"@%p1 bra read;\n"
+	"again:\n" READ READ READ READ "add.s64 %d2, %d2, -1;\n"
+	"setp.ne.u64 %p1, %d2, 0;\n"
+	"@%p1 bra again;\n"
+	"read:\n"
+	"setp.eq.u32 %p2, %r9, 305419896;\n" /* any number: what was read must be used */
+	"@%p2 st.global.u32 [%d4+4], %r9;\n"
+	"setp.ne.u32 %p3, %r4, 0;\n"
+	"@%p3 bra done;\n"
+	"st.global.u32 [%d4], %r1;\n"
+	"done:\n"
+	"ret;\n"
+	"}\n";
 
 int gpu_check(const struct gpu *gpu, CUresult result, const char *call)
 {
@@ -178,6 +229,7 @@ int gpu_open(struct gpu *gpu, unsigned int context_flags)
 	if (CHECK_CALL(gpu, cuCtxCreate_v2, &gpu->context, context_flags, gpu->device) != 0 ||
 	    CHECK_CALL(gpu, cuModuleLoadData, &module, ptx) != 0 ||
 	    CHECK_CALL(gpu, cuModuleGetFunction, &gpu->kernel, module, "gpuseg_work") != 0 ||
+	    CHECK_CALL(gpu, cuModuleGetFunction, &gpu->reader, module, "gpuseg_read") != 0 ||
 	    CHECK_CALL(gpu, cuStreamCreate, &gpu->stream, CU_STREAM_NON_BLOCKING) != 0 ||
 	    CHECK_CALL(gpu, cuMemHostAlloc, &page, 4096, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) != 0 ||
 	    CHECK_CALL(gpu, cuMemHostGetDevicePointer_v2, &gpu->device_word, page, 0) != 0)
@@ -193,15 +245,17 @@ void gpu_close(struct gpu *gpu)
 	if (gpu->context)
 		gpu->cuda.cuCtxDestroy_v2(gpu->context);
 	gpu->context = NULL;
+	gpu->memory = 0; /* it went with the context */
 }
 
 static int launch(struct gpu *gpu, const struct work *work, CUstream stream, CUdeviceptr word, uint32_t number)
 {
 	uint64_t rounds = work->rounds;
-	void *parameters[] = {&word, &rounds, &number};
+	void *parameters[] = {&word, &rounds, &number, &gpu->memory}; /* the last one for the reader only */
+	const CUfunction kernel = work->kind == WORK_READ ? gpu->reader : gpu->kernel;
 
-	return CHECK_CALL(gpu, cuLaunchKernel, gpu->kernel, work->blocks, 1, 1, work->threads, 1, 1, 0, stream,
-			  parameters, NULL);
+	return CHECK_CALL(gpu, cuLaunchKernel, kernel, work->blocks, 1, 1, work->threads, 1, 1, 0, stream, parameters,
+			  NULL);
 }
 
 static int prepare_copy(struct gpu *gpu, const struct work *work)
@@ -211,6 +265,11 @@ static int prepare_copy(struct gpu *gpu, const struct work *work)
 		return -1;
 	memset(gpu->frame, 1, work->bytes);
 	return 0;
+}
+
+static int prepare_read(struct gpu *gpu)
+{
+	return gpu->memory ? 0 : CHECK_CALL(gpu, cuMemAlloc_v2, &gpu->memory, READ_BYTES);
 }
 
 static int prepare_graph(struct gpu *gpu, const struct work *work)
@@ -239,6 +298,7 @@ int gpu_prepare(struct gpu *gpu, const struct work *work)
 {
 	return work->kind == WORK_COPY	  ? prepare_copy(gpu, work)
 	       : work->kind == WORK_GRAPH ? prepare_graph(gpu, work)
+	       : work->kind == WORK_READ  ? prepare_read(gpu)
 					  : 0;
 }
 

@@ -19,6 +19,7 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 
@@ -55,6 +56,9 @@ enum {
 	X(cuLaunchKernel,                                                                                              \
 	  (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,          \
 	   unsigned int bz, unsigned int shared, CUstream stream, void **parameters, void **extra))                    \
+	X(cuEventCreate, (CUevent * event, unsigned int flags))                                                        \
+	X(cuEventRecord, (CUevent event, CUstream stream))                                                             \
+	X(cuEventElapsedTime, (float *ms, CUevent from, CUevent to))                                                   \
 	X(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                                        \
 	X(cuMemHostAlloc, (void **address, size_t bytes, unsigned int flags))                                          \
 	X(cuMemHostGetDevicePointer_v2, (CUdeviceptr * device, void *host, unsigned int flags))                        \
@@ -77,6 +81,7 @@ struct cuda {
 
 enum work_kind {
 	WORK_KERNEL, /* does `rounds` of arithmetic in every thread, then writes a number that the host sees */
+	WORK_READ,   /* reads 64 bytes in every thread in a round, from more memory than caches hold, then as above */
 	WORK_COPY,   /* of `bytes` from pinned memory of the host to the GPU, as a camera's frame */
 	WORK_GRAPH   /* a CUDA graph of `kernels` one after the other, which only write a number */
 };
@@ -93,13 +98,14 @@ struct gpu {
 	struct cuda cuda;
 	CUdevice device;
 	CUcontext context;
-	CUfunction kernel;
+	CUfunction kernel, reader;
 	CUstream stream;
 	volatile uint32_t *word; /* in host memory; W: the GPU, the number of the latest kernel that is done */
 	CUdeviceptr device_word;
 	uint32_t launched; /* number of the latest kernel */
 	void *frame;	   /* of a copy: its bytes here, and their place there */
 	CUdeviceptr device_frame;
+	CUdeviceptr memory; /* that WORK_READ reads */
 	CUgraphExec graph;
 	unsigned int multiprocessors;
 	int index; /* as the daemon counts: in the order of the PCI bus */
@@ -118,7 +124,7 @@ void gpu_close(struct gpu *gpu);
 /* One line about a call that failed. Returns -1, or 0 where the result is success. */
 int gpu_check(const struct gpu *gpu, CUresult result, const char *call);
 
-/* What a copy or a graph needs; nothing for a kernel. Once, before it is launched. */
+/* What a copy, a graph or a kernel that reads needs; nothing for one that computes. Once, before it is launched. */
 int gpu_prepare(struct gpu *gpu, const struct work *work);
 
 /* Puts the work into the GPU's stream. Numbers are given by `launched`; a graph's begin again with each launch. */

@@ -32,13 +32,22 @@
 
 #define COPY_BYTES_MAX (INT64_C(1) << 30)
 
-enum { EXIT_NO = 3, KERNEL_PARTS = 4, PRIORITY_DEFAULT = 49, TINY_THREADS = 32, WORK_THREADS = 128 };
+enum {
+	EXIT_NO = 3,
+	KERNEL_PARTS = 4,
+	PRIORITY_DEFAULT = 49,
+	TINY_THREADS = 32,
+	WORK_THREADS = 128,
+	READ_THREADS = 512
+};
+
+enum { RESERVE_MAX = 90, WHOLE = 100, SPACE_CPU_PRIORITY = 50 };
 enum { UNSET = -1, SPIN_LONG = 4000000, GRAPH_KERNELS_MAX = 1000, GRAPH_KERNELS_PER_MS = 50 };
 
 static struct options {
 	struct work work;
 	int64_t kernel_ns, period_ns, duration_ns, break_ns;
-	int gpu, priority;
+	int gpu, priority, reserve; /* percent, of SPACE_ARGUMENT; 0: none is measured */
 	bool compare, json;
 	const char *html, *histfile;
 	struct load loads[LOADS_MAX];
@@ -51,6 +60,7 @@ static struct options {
 static struct gpu gpu;
 static struct report report;
 static char **arguments;
+static struct load_order load_order;
 static char mps[512]; /* pipe directory of MPS; "": it is not compared */
 static gpuseg_client *client;
 static gpuseg_task *task;
@@ -60,15 +70,17 @@ static const char help[] =
 	"Measure how late periodic work ends on an NVIDIA GPU, as cyclictest does for a CPU. A latency counts from "
 	"the\n"
 	"time at which the work was due until the CPU sees its end. Needs no daemon, no root and no CUDA toolkit.\n\n"
-	"  --work WORK: a kernel of some time, such as 5ms; copy:SIZE, such as copy:8MiB: a camera's frame from "
-	"pinned\n"
-	"      memory to the GPU; graph:N: a CUDA graph of N kernels that do nothing (default: one such kernel).\n"
+	"  --work WORK: a kernel of some time, such as 5ms; read:TIME: one that reads memory; copy:SIZE, such as "
+	"copy:8MiB:\n"
+	"      a camera's frame from pinned memory to the GPU; graph:N: a CUDA graph of N kernels that do nothing "
+	"(default:\n"
+	"      one such kernel).\n"
 	"  --period TIME: how often it is due (default: 1ms, or more: 4 times the kernel, 1ms for each MiB or 50 "
 	"kernels).\n"
 	"  --duration TIME: of each measurement (default: 10s). Ctrl-C ends it earlier.\n"
 	"  --load KIND,...: measure alone, then beside a process for each KIND that keeps the GPU busy: products, "
-	"copies,\n"
-	"      launches, contexts. A KIND may stand there several times.\n"
+	"reads,\n"
+	"      copies, launches, contexts. A KIND may stand there several times.\n"
 	"  --compare: measure once more among clients of MPS (beside load also with limits that leave 12 percent of "
 	"the\n"
 	"      GPU free), and as a real-time task of the daemon; one of them must run.\n"
@@ -91,7 +103,10 @@ static void on_signal(int number)
 
 static void refuse_work(const char *text)
 {
-	usage_error("--work: \"%s\" is unknown; use a time (5ms), copy:SIZE (copy:8MiB) or graph:N (graph:20)", text);
+	usage_error(
+		"--work: \"%s\" is unknown; use a time (5ms), read:TIME (read:1ms), copy:SIZE (copy:8MiB) or graph:N "
+		"(graph:20)",
+		text);
 }
 
 /* As the daemon's settings: a whole number and KiB, MiB or GiB. */
@@ -122,6 +137,9 @@ static void take_work(const char *text)
 		o.work.kind = WORK_GRAPH;
 		o.work.kernels =
 			(uint32_t)option_integer("--work graph", text + strlen("graph:"), 1, GRAPH_KERNELS_MAX);
+	} else if (strncmp(text, "read:", strlen("read:")) == 0) {
+		o.work.kind = WORK_READ;
+		o.kernel_ns = option_duration("--work read", text + strlen("read:"), NS_PER_US, 10 * NS_PER_S);
 	} else if (*text >= '0' && *text <= '9') {
 		o.kernel_ns = option_duration("--work", text, NS_PER_US, 10 * NS_PER_S);
 	} else {
@@ -328,6 +346,19 @@ static int open_task(void)
 	return -1;
 }
 
+/* 0, or an exit status after one line. */
+static int check_space(void)
+{
+	if (!o.load_count)
+		usage_error(SPACE_ARGUMENT ": give a --load");
+	if (!mps_find(mps, sizeof(mps))) {
+		message(SPACE_ARGUMENT ": no control daemon of MPS lives in %s", mps);
+		return EXIT_NO;
+	}
+	mps_avoid();
+	return 0;
+}
+
 /* ---- measurements ---- */
 
 static struct measurement *next_measurement(const char *key, const char *title)
@@ -355,6 +386,7 @@ static int run_measurement(const struct plan *plan, const char *key, const char 
 {
 	struct measurement *m = next_measurement(key, title);
 	const bool loaded = o.load_count && strcmp(key, "alone") != 0;
+	const bool bounded = loaded && plan->space;
 	int rc;
 
 	sleep_until(now_ns() + SETTLE_NS, &stopping);
@@ -362,7 +394,11 @@ static int run_measurement(const struct plan *plan, const char *key, const char 
 		o.loads[i].done_before = load_done(&o.loads[i]);
 	const int64_t began_ns = now_ns();
 
+	if (bounded)
+		loads_measure(o.loads, o.load_count, true);
 	rc = measure(&gpu, plan, client, task, m);
+	if (bounded)
+		loads_measure(o.loads, o.load_count, false);
 	if (m->broke)
 		say_break(m);
 	for (int i = 0; loaded && i < o.load_count; i++)
@@ -374,14 +410,18 @@ static int run_measurement(const struct plan *plan, const char *key, const char 
 }
 
 /* The keys of what is measured in MPS: loads as they are, and limited. */
-static const char *mps_key(int limit)
+static const char *mps_key(const struct mps_page *page)
 {
-	return limit ? "room" : "mps";
+	return page->alone ? "alone" : page->reserve ? "space" : page->limit ? "room" : "mps";
 }
 
-static const char *mps_title(int limit)
+static const char *mps_title(const struct mps_page *page)
 {
-	return limit ? "in MPS, room kept free" : o.load_count ? "beside load, in MPS" : "in MPS";
+	return page->alone     ? "alone"
+	       : page->reserve ? "beside load, in a space"
+	       : page->limit   ? "in MPS, room kept free"
+	       : o.load_count  ? "beside load, in MPS"
+			       : "in MPS";
 }
 
 static bool go_on(void)
@@ -403,11 +443,17 @@ static int measure_in_mps(struct mps_page *page)
 		rc = gpu_prepare(&gpu, &page->plan.work);
 	if (page->limit)
 		mps_limit(page->limit); /* this process has its context */
+	if (page->alone)
+		o.load_count = 0;
 	if (rc == 0)
-		rc = loads_start(o.loads, o.load_count, o.gpu, page->product_rounds);
+		rc = loads_start(o.loads, o.load_count, o.gpu, &page->order);
 	if (rc == 0 && !stopping)
-		rc = run_measurement(&page->plan, mps_key(page->limit), mps_title(page->limit));
+		rc = run_measurement(&page->plan, mps_key(page), mps_title(page));
 	loads_stop(o.loads, o.load_count);
+	for (int i = 0; rc == 0 && i < o.load_count; i++) {
+		times_merge(&report.measurements[0].in_flight, &o.loads[i].page->in_flight);
+		report.measurements[0].loads_cpu_taken += o.loads[i].page->cpu_taken;
+	}
 	if (report.count) {
 		page->measurement = report.measurements[0];
 		__atomic_store_n(&page->done, 1, __ATOMIC_RELEASE);
@@ -417,43 +463,58 @@ static int measure_in_mps(struct mps_page *page)
 }
 
 /* The loads are clients of MPS meanwhile. */
-static int run_mps(const struct plan *plan, uint64_t product_rounds, int limit)
+static int run_mps(const struct plan *plan, int limit, bool alone)
 {
 	static struct mps_page order;
-	struct measurement *m = next_measurement(mps_key(limit), mps_title(limit));
+	struct measurement *m;
 	int rc;
 
 	loads_stop(o.loads, o.load_count);
 	order.plan = *plan;
 	order.limit = limit;
-	order.product_rounds = product_rounds;
+	order.reserve = o.reserve;
+	order.alone = alone;
+	order.order = load_order;
 	order.gpu_index = gpu.index;
+	m = next_measurement(mps_key(&order), mps_title(&order));
 	rc = mps_run(mps, &order, arguments, m);
-	m->key = mps_key(limit); /* the child's has another address */
+	m->key = mps_key(&order); /* the child's has another address */
 	if (m->response.histogram.count == 0)
 		report.count--;
 	return rc;
 }
 
-static int measure_all(const struct plan *plan, uint64_t product_rounds)
+static int measure_space(const struct plan *plan)
+{
+	int rc = run_mps(plan, 0, true);
+
+	if (rc == 0 && go_on())
+		rc = run_mps(plan, (WHOLE - o.reserve) / o.load_count, false);
+	return rc;
+}
+
+static int measure_all(const struct plan *plan)
 {
 	int rc = 0;
+
+	if (o.reserve)
+		return measure_space(plan);
 
 	if (!o.load_count && !o.compare)
 		return run_measurement(plan, "as-is", "as it is");
 	if (o.load_count) {
 		rc = run_measurement(plan, "alone", "alone");
 		if (rc == 0 && go_on())
-			rc = loads_start(o.loads, o.load_count, o.gpu, product_rounds);
+			rc = loads_start(o.loads, o.load_count, o.gpu, &load_order);
 	}
 	if (rc == 0 && go_on())
 		rc = run_measurement(plan, "driver", o.load_count ? "beside load, driver alone" : "driver alone");
 	if (rc == 0 && go_on() && mps[0]) {
-		rc = run_mps(plan, product_rounds, 0);
+		rc = run_mps(plan, 0, false);
 		if (rc == 0 && go_on() && o.load_count)
-			rc = run_mps(plan, product_rounds, (100 - MPS_ROOM) / o.load_count);
+			rc = run_mps(plan, (WHOLE - MPS_ROOM) / o.load_count, false);
 		if (rc == 0 && go_on() && report.daemon[0])
-			rc = loads_start(o.loads, o.load_count, o.gpu, product_rounds);
+			rc = loads_start(o.loads, o.load_count, o.gpu, &load_order);
 	}
 	if (rc == 0 && go_on() && report.daemon[0]) {
 		rc = open_task();
@@ -468,7 +529,7 @@ static void describe_machine(void)
 {
 	static const char *const names[] = {[SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr"};
 	struct sched_param parameter = {0};
-	const int policy = sched_getscheduler(0);
+	const int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
 	struct utsname system;
 
 	if (uname(&system) == 0)
@@ -483,6 +544,17 @@ static void describe_machine(void)
 			 policy == SCHED_OTHER ? "other" : "special");
 }
 
+/*
+ * A loop in a space has such a priority, and what its CPU does for others is no slowdown. Loads do not inherit it.
+ * Where it is not permitted, samples in which the CPU was taken are left out.
+ */
+static void take_cpu_priority(void)
+{
+	const struct sched_param parameter = {.sched_priority = SPACE_CPU_PRIORITY};
+
+	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter);
+}
+
 /* As cyclictest: processors that sleep deeply wake late. Where it is not permitted, they do. The file stays open. */
 static void keep_processors_awake(void)
 {
@@ -493,11 +565,34 @@ static void keep_processors_awake(void)
 		close(fd);
 }
 
-static int prepare(struct plan *plan, uint64_t *product_rounds)
+/* The multiprocessors that the work's kernel is for: in a space those of the reserve. */
+static unsigned int work_blocks(void)
 {
-	struct work products = {.threads = PRODUCTS_THREADS};
-	bool needs_products = false;
+	const unsigned int part =
+		o.reserve ? gpu.multiprocessors * (unsigned int)o.reserve / WHOLE : gpu.multiprocessors;
 
+	return part ? part : 1;
+}
+
+/* The rounds of a load's kernel; unchanged if there is no such load. */
+static int prepare_load(const char *name, enum work_kind kind, uint64_t *rounds)
+{
+	struct work work = {.kind = kind, .blocks = gpu.multiprocessors * PRODUCTS_BLOCKS, .threads = PRODUCTS_THREADS};
+	bool needed = false;
+
+	for (int i = 0; i < o.load_count; i++)
+		needed = needed || strcmp(load_name(&o.loads[i]), name) == 0;
+	if (!needed)
+		return 0;
+	if (gpu_prepare(&gpu, &work) != 0 ||
+	    gpu_calibrate(&gpu, &work, load_order.bounded ? BOUNDED_NS : PRODUCTS_NS) != 0)
+		return -1;
+	*rounds = work.rounds;
+	return 0;
+}
+
+static int prepare(struct plan *plan)
+{
 	const int rc = gpu_find(&gpu, o.gpu);
 
 	if (rc != 0)
@@ -506,20 +601,17 @@ static int prepare(struct plan *plan, uint64_t *product_rounds)
 		return -1;
 	plan->work = o.work;
 	if (o.kernel_ns) {
-		plan->work.blocks = gpu.multiprocessors;
-		plan->work.threads = WORK_THREADS;
-		if (gpu_calibrate(&gpu, &plan->work, o.kernel_ns) != 0)
-			return -1;
+		plan->work.blocks = work_blocks();
+		plan->work.threads = o.work.kind == WORK_READ ? READ_THREADS : WORK_THREADS;
 	}
-	if (gpu_prepare(&gpu, &plan->work) != 0)
+	if (gpu_prepare(&gpu, &plan->work) != 0 || (o.kernel_ns && gpu_calibrate(&gpu, &plan->work, o.kernel_ns) != 0))
 		return -1;
-	for (int i = 0; i < o.load_count; i++)
-		needs_products = needs_products || strcmp(load_name(&o.loads[i]), "products") == 0;
-	products.blocks = gpu.multiprocessors * PRODUCTS_BLOCKS;
-	if (needs_products && gpu_calibrate(&gpu, &products, PRODUCTS_NS) != 0)
-		return -1;
-	*product_rounds = products.rounds;
-	return 0;
+	load_order.bounded = o.reserve != 0;
+	load_order.multiprocessors = gpu.multiprocessors;
+	return prepare_load("products", WORK_KERNEL, &load_order.product_rounds) != 0 ||
+			       prepare_load("reads", WORK_READ, &load_order.read_rounds) != 0
+		       ? -1
+		       : 0;
 }
 
 int main(int argc, char **argv)
@@ -529,7 +621,6 @@ int main(int argc, char **argv)
 	struct mps_page *of_mps = NULL;
 	struct plan plan = {0};
 	struct output page, lines;
-	uint64_t product_rounds = 0;
 	int rc;
 
 	program_name = "gpuseg latency";
@@ -546,21 +637,30 @@ int main(int argc, char **argv)
 		argv += 2;
 		argc -= 2;
 	}
+	if (argc > 2 && strcmp(argv[1], SPACE_ARGUMENT) == 0) {
+		o.reserve = (int)option_integer(SPACE_ARGUMENT, argv[2], 1, RESERVE_MAX);
+		argv[2] = argv[0];
+		argv += 2;
+		argc -= 2;
+	}
 	arguments = argv;
 	parse_options(argc, argv);
+	if (o.reserve || (of_mps && of_mps->reserve))
+		take_cpu_priority();
 	if (of_mps)
 		return measure_in_mps(of_mps);
 	plan.period_ns = o.period_ns;
 	plan.duration_ns = o.duration_ns;
 	plan.break_ns = o.break_ns;
+	plan.space = o.reserve != 0;
 	plan.live = isatty(STDERR_FILENO) && strcmp(terminal ? terminal : "", "dumb") != 0;
 	if ((o.html && output_check(&page, "--html", o.html) != 0) ||
 	    (o.histfile && output_check(&lines, "--histfile", o.histfile) != 0))
 		return EXIT_FAILURE;
-	rc = o.compare ? check_compared() : 0;
+	rc = o.reserve ? check_space() : o.compare ? check_compared() : 0;
 	if (rc != 0)
 		return rc;
-	rc = prepare(&plan, &product_rounds);
+	rc = prepare(&plan);
 	if (rc != 0)
 		return rc == -ENODEV ? EXIT_NO : EXIT_FAILURE;
 	if (report.daemon[0]) { /* refused now, not after two measurements */
@@ -579,7 +679,8 @@ int main(int argc, char **argv)
 	report.priority = o.priority;
 	report.loads = o.loads;
 	report.load_count = o.load_count;
-	rc = measure_all(&plan, product_rounds);
+	report.space = plan.space;
+	rc = measure_all(&plan);
 	loads_stop(o.loads, o.load_count);
 	report.complete = rc == 0 && go_on();
 	gpu_close(&gpu);

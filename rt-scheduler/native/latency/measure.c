@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "bench/pace.h"
@@ -18,6 +19,7 @@
 #define LIVE_NS (250 * NS_PER_MS)
 #define EXPECTED_LOOK_NS (20 * NS_PER_MS)
 #define WARM_MAX_NS NS_PER_S
+#define UNSEEN_MAX_NS (50 * NS_PER_US) /* between two looks at a GPU, each of about 1 us: else the CPU was away */
 
 enum { WARM_PART = 5 };
 
@@ -136,7 +138,7 @@ static void stop_touching(struct toucher *t)
 
 /* ---- the work ---- */
 
-static void take(struct times *t, int64_t ns)
+void times_take(struct times *t, int64_t ns)
 {
 	if (t->histogram.count == 0 || ns < t->min_ns)
 		__atomic_store_n(&t->min_ns, ns, __ATOMIC_RELAXED);
@@ -145,11 +147,30 @@ static void take(struct times *t, int64_t ns)
 	histogram_add(&t->histogram, ns);
 }
 
-/* 1: done, 0: stopped before it was, -1: failed. */
-static int run_job(struct gpu *gpu, const struct work *work, struct toucher *t, gpuseg_client *client, int64_t due_ns,
-		   int64_t *done_ns)
+void times_merge(struct times *into, const struct times *from)
 {
+	if (from->histogram.count && (into->histogram.count == 0 || from->min_ns < into->min_ns))
+		into->min_ns = from->min_ns;
+	into->sum_ns += from->sum_ns;
+	histogram_merge(&into->histogram, &from->histogram);
+}
+
+long cpu_takings(void)
+{
+	struct rusage usage = {0};
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nivcsw;
+}
+
+/* 1: done, 0: stopped before it was, -1: failed. unseen_ns: the longest time between two looks at the GPU. */
+static int run_job(struct gpu *gpu, const struct work *work, struct toucher *t, gpuseg_client *client, int64_t due_ns,
+		   int64_t *done_ns, int64_t *unseen_ns)
+{
+	int64_t looked_ns;
 	int busy, rc = 0;
+
+	*unseen_ns = 0;
 
 	if (t->task) {
 		gpuseg_job_release(t->task, due_ns);
@@ -161,11 +182,17 @@ static int run_job(struct gpu *gpu, const struct work *work, struct toucher *t, 
 		}
 	}
 	busy = gpu_launch(gpu, work);
-	while (busy == 0 && (busy = gpu_busy(gpu)) == 1 && !stopping) {
+	looked_ns = now_ns();
+	while (busy == 0) {
+		busy = gpu_busy(gpu);
+		*done_ns = now_ns();
+		*unseen_ns = *done_ns - looked_ns > *unseen_ns ? *done_ns - looked_ns : *unseen_ns;
+		looked_ns = *done_ns;
+		if (busy != 1 || stopping)
+			break;
 		relax();
 		busy = 0;
 	}
-	*done_ns = now_ns();
 	if (t->task) {
 		rc = gpuseg_end(t->task);
 		__atomic_store_n(&t->begun, 0, __ATOMIC_RELEASE);
@@ -192,21 +219,26 @@ static int run_jobs(struct gpu *gpu, const struct plan *plan, struct toucher *t,
 		    int64_t duration_ns, struct measurement *m)
 {
 	const int64_t began_ns = now_ns();
-	int64_t due_ns = began_ns + plan->period_ns, done_ns = began_ns;
+	int64_t due_ns = began_ns + plan->period_ns, done_ns = began_ns, unseen_ns;
 	int rc = 1;
 
 	while (!stopping && due_ns - began_ns <= duration_ns && !(m && m->broke)) {
 		sleep_until(due_ns, &stopping);
+		const long takings = plan->space ? cpu_takings() : 0;
 		const int64_t awake_ns = now_ns();
 
 		if (stopping)
 			break;
-		rc = run_job(gpu, &plan->work, t, client, due_ns, &done_ns);
+		rc = run_job(gpu, &plan->work, t, client, due_ns, &done_ns, &unseen_ns);
 		if (rc != 1)
 			break;
 		if (m) {
-			take(&m->late, awake_ns - due_ns);
-			take(&m->response, done_ns - due_ns);
+			times_take(&m->late, awake_ns - due_ns);
+			times_take(&m->response, done_ns - due_ns);
+			if (plan->space && cpu_takings() == takings && unseen_ns <= UNSEEN_MAX_NS)
+				times_take(&m->execution, done_ns - awake_ns);
+			else if (plan->space)
+				m->cpu_taken++;
 			if (plan->break_ns != BREAK_NEVER && done_ns - due_ns > plan->break_ns) {
 				m->broke = true;
 				m->break_after_ns = done_ns - began_ns;

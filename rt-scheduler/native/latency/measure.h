@@ -35,6 +35,14 @@ struct measurement {
 	char title[64];	       /* for people */
 	struct times response; /* from due to done */
 	struct times late;     /* of that, until the CPU was awake */
+	/*
+	 * In a space: from awake to done. Samples in which another thread had the CPU meanwhile, or it was away for
+	 * more than 50 us between two looks at the GPU, are only counted: that is no slowdown by what runs on the GPU.
+	 */
+	struct times execution;
+	uint64_t cpu_taken;
+	struct times in_flight; /* in a space: of all loads, see loads.h */
+	uint64_t loads_cpu_taken;
 	uint64_t skipped;
 	int64_t took_ns;
 	bool broke;			     /* the last sample was longer than --break */
@@ -46,11 +54,21 @@ struct measurement {
 struct plan {
 	struct work work;
 	int64_t period_ns, duration_ns, break_ns;
-	bool live; /* a line on stderr that follows */
+	bool space; /* keep the times of execution, too */
+	bool live;  /* a line on stderr that follows */
 };
 
 /* Measures until the duration is over, a sample is too long, or `stopping`. task NULL: without marks. 0 or -1. */
 int measure(struct gpu *gpu, const struct plan *plan, gpuseg_client *client, gpuseg_task *task, struct measurement *m);
+
+/* How often the kernel has given this thread's CPU to another thread. */
+long cpu_takings(void);
+
+/* Adds one. */
+void times_take(struct times *t, int64_t ns);
+
+/* Adds all of another. */
+void times_merge(struct times *into, const struct times *from);
 
 /* In microseconds, so short that many fit into a line of 80 columns. */
 static inline const char *figure(int64_t ns, char text[24])

@@ -61,12 +61,17 @@ bool mps_find(char *directory, size_t size)
 	return S_ISFIFO(file.st_mode) ? has_reader(path) : S_ISSOCK(file.st_mode) && listens(directory);
 }
 
-void mps_limit(int percent)
+static void set_percent(int percent)
 {
-	char text[8];
+	char text[16];
 
 	snprintf(text, sizeof(text), "%d", percent);
 	setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", text, 1);
+}
+
+void mps_limit(int percent)
+{
+	set_percent(percent);
 	setenv("CUDA_MPS_CLIENT_PRIORITY", "1", 1); /* below normal; servers that do not know it ignore it */
 }
 
@@ -75,7 +80,7 @@ void mps_avoid(void)
 	setenv(VARIABLE, NOWHERE, 1);
 }
 
-static pid_t start(const char *directory, int fd, char **argv)
+static pid_t start(const char *directory, int fd, int reserve, char **argv)
 {
 	const pid_t parent = getpid(), pid = fork();
 	char descriptor[16], *arguments[ARGUMENTS_MAX] = {argv[0], MPS_ARGUMENT, descriptor};
@@ -90,6 +95,8 @@ static pid_t start(const char *directory, int fd, char **argv)
 	for (int i = 1, n = 3; argv[i] && n < ARGUMENTS_MAX - 1; i++)
 		arguments[n++] = argv[i];
 	setenv(VARIABLE, directory, 1);
+	if (reserve)
+		set_percent(reserve);
 	fcntl(fd, F_SETFD, 0);
 	execv("/proc/self/exe", arguments);
 	_exit(127);
@@ -134,7 +141,7 @@ int mps_run(const char *directory, const struct mps_page *order, char **argv, st
 		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED) {
 		*page = *order;
-		pid = start(directory, fd, argv);
+		pid = start(directory, fd, order->reserve, argv);
 	}
 	if (pid < 0)
 		message("MPS: no process: %s", strerror(errno));

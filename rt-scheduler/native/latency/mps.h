@@ -12,15 +12,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "latency/loads.h"
 #include "latency/measure.h"
 
+/*
+ * Before the options, PERCENT of the multiprocessors: measures a space for `gpuseg calibrate`. Two measurements among
+ * clients of MPS: "alone", the work under a limit of PERCENT, on as many blocks; and "space", the same beside --load,
+ * each as best effort in a space under an equal part of the rest. JSON has execution, cpu_taken and in_flight besides.
+ */
+#define SPACE_ARGUMENT "--space"
 #define MPS_ARGUMENT "--mps-process" /* of the child: DESCRIPTOR, and the parent's own arguments */
 
 /* Shared. W: the parent, before the child starts; then the child. */
 struct mps_page {
 	struct plan plan; /* the work as it was calibrated outside of MPS */
 	int limit;	  /* percent of the multiprocessors that each load may use; 0: no limit */
-	uint64_t product_rounds;
+	int reserve;	  /* in a space: percent that the measured work may use; 0: no limit */
+	bool alone;	  /* no load is started */
+	struct load_order order;
 	int gpu_index;
 	uint32_t started; /* release: 1 = it has a context */
 	uint32_t done;	  /* release: 1 = the measurement is complete */

@@ -44,7 +44,8 @@ const char *work_text(const struct report *r, char *text, size_t size)
 		snprintf(text, size, "a CUDA graph of %" PRIu32 " kernel%s", r->work.kernels,
 			 r->work.kernels == 1 ? "" : "s");
 	else if (r->kernel_ns)
-		snprintf(text, size, "a kernel of %s", duration_text(r->kernel_ns, time, sizeof(time)));
+		snprintf(text, size, r->work.kind == WORK_READ ? "a kernel that reads memory for %s" : "a kernel of %s",
+			 duration_text(r->kernel_ns, time, sizeof(time)));
 	else
 		snprintf(text, size, "a kernel that does nothing");
 	return text;
@@ -233,6 +234,17 @@ static void json_times(FILE *out, const char *name, const struct times *t, bool 
 	fputc('}', out);
 }
 
+/* executions: the samples in which the CPU was not taken. batches: what loads gave to the GPU at a time. */
+static void json_space(FILE *out, const struct measurement *m)
+{
+	fprintf(out, ",\"cpu_taken\":%" PRIu64 ",\"executions\":%" PRIu64 ",", m->cpu_taken,
+		m->execution.histogram.count);
+	json_times(out, "execution", &m->execution, false);
+	fprintf(out, ",\"batches\":%" PRIu64 ",\"batches_cpu_taken\":%" PRIu64 ",", m->in_flight.histogram.count,
+		m->loads_cpu_taken);
+	json_times(out, "in_flight", &m->in_flight, false);
+}
+
 void report_json(const struct report *r, FILE *out)
 {
 	fputs("{\"gpu\":", out);
@@ -246,6 +258,7 @@ void report_json(const struct report *r, FILE *out)
 	fprintf(out, ",\"work\":\"%s\",\"kernel_ns\":%" PRId64 ",\"copy_bytes\":%zu,\"graph_kernels\":%" PRIu32,
 		r->work.kind == WORK_COPY    ? "copy"
 		: r->work.kind == WORK_GRAPH ? "graph"
+		: r->work.kind == WORK_READ  ? "read"
 					     : "kernel",
 		r->kernel_ns, r->work.bytes, r->work.kernels);
 	fprintf(out, ",\"period_ns\":%" PRId64 ",\"complete\":%s,\"loads\":[", r->period_ns,
@@ -268,6 +281,8 @@ void report_json(const struct report *r, FILE *out)
 		json_times(out, "response", &m->response, true);
 		fputc(',', out);
 		json_times(out, "late", &m->late, false);
+		if (r->space)
+			json_space(out, m);
 		fputs(",\"loads_per_s\":[", out);
 		for (int k = 0; k < r->load_count && strcmp(m->key, "alone") != 0; k++)
 			fprintf(out, "%s%.2f", k ? "," : "", m->load_rates[k]);

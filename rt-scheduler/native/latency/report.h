@@ -21,6 +21,7 @@ struct report {
 	int priority;
 	const struct load *loads;
 	int load_count;
+	bool space;
 	struct measurement measurements[MEASUREMENTS_MAX];
 	int count;
 	bool complete; /* false: ended early */

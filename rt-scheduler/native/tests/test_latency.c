@@ -175,7 +175,7 @@ TEST(should_measure_as_it_is_without_any_option_but_the_duration)
 TEST(should_measure_alone_then_beside_each_kind_of_load)
 {
 	const char *const arguments[] = {
-		"--work",     "200us", "--period", "2ms",   "--load", "products,copies,launches,contexts,products",
+		"--work",     "200us", "--period", "2ms",   "--load", "products,copies,launches,contexts,reads",
 		"--duration", "200ms", "--json",   "--gpu", "1",      NULL};
 	const char *rates;
 
@@ -185,7 +185,7 @@ TEST(should_measure_alone_then_beside_each_kind_of_load)
 	CHECK_CONTAINS(
 		text,
 		"\"kernel_ns\":200000,\"copy_bytes\":0,\"graph_kernels\":0,\"period_ns\":2000000,\"complete\":true,"
-		"\"loads\":[\"products\",\"copies\",\"launches\",\"contexts\",\"products\"]");
+		"\"loads\":[\"products\",\"copies\",\"launches\",\"contexts\",\"reads\"]");
 	CHECK_EQ(histogram_sum("alone"), number("alone", "samples"));
 	CHECK_EQ(histogram_sum("driver"), number("driver", "samples"));
 	CHECK_CONTAINS(strstr(text, "\"name\":\"alone\""), "\"loads_per_s\":[]");
@@ -214,6 +214,9 @@ TEST(should_measure_copies_and_graphs)
 		{"copy:100KiB",
 		 "\"work\":\"copy\",\"kernel_ns\":0,\"copy_bytes\":102400,\"graph_kernels\":0,\"period_ns\":1000000,",
 		 "a copy of 100 KiB to the GPU every 1 ms", "of the copies end"},
+		{"read:100us",
+		 "\"work\":\"read\",\"kernel_ns\":100000,\"copy_bytes\":0,\"graph_kernels\":0,\"period_ns\":1000000,",
+		 "a kernel that reads memory for 100 us every 1 ms", "of the kernels end"},
 		{"graph:100",
 		 "\"work\":\"graph\",\"kernel_ns\":0,\"copy_bytes\":0,\"graph_kernels\":100,\"period_ns\":2000000,",
 		 "a CUDA graph of 100 kernels every 2 ms", "of the graphs end"},
@@ -308,6 +311,58 @@ TEST(should_compare_with_mps_where_its_control_daemon_lives)
 	CHECK_CONTAINS(text, "the driver makes contexts outside of it; CUDA_MPS_PIPE_DIRECTORY=/none leaves MPS out\n");
 	CHECK_CONTAINS(text, "\ndriver ");
 	CHECK(!strstr(text, "\nmps "), "a row of what was not measured: %s", text);
+	CHECK_EQ(close(reader), 0);
+}
+
+/* A part of the figures of one measurement. */
+static int64_t part_of(const char *measurement, const char *part, const char *key)
+{
+	char name[64];
+	const char *p;
+
+	snprintf(name, sizeof(name), "\"name\":\"%s\"", measurement);
+	p = strstr(text, name);
+	snprintf(name, sizeof(name), "\"%s\":{", part);
+	p = p ? strstr(p, name) : NULL;
+	snprintf(name, sizeof(name), "\"%s\":", key);
+	p = p ? strstr(p, name) : NULL;
+	CHECK(p, "no %s of %s in %s: %s", key, part, measurement, text);
+	return strtoll(p + strlen(name), NULL, 10);
+}
+
+/* What the stand-in takes for a copy of 64 MiB; a kernel beside the copies takes ten times as long. */
+TEST(should_measure_a_space_beside_bounded_loads)
+{
+	const int64_t copy_ns = (INT64_C(64) << 20) / 10;
+	const char *const space[] = {"--space",	 "12",	 "--work",     "1ms",	"--load", "copies,launches",
+				     "--period", "20ms", "--duration", "400ms", "--json", NULL};
+	const char *clients;
+	int reader;
+
+	setenv("CUDA_MPS_PIPE_DIRECTORY", rig_directory(), 1);
+	CHECK_EQ(run(space), 3);
+	CHECK_CONTAINS(text, "--space: no control daemon of MPS lives in /tmp/gpuseg-test-");
+	CHECK_EQ(lines_of(text), 1);
+	CHECK_EQ(mkfifo(rig_path("control"), 0600), 0);
+	reader = open(rig_path("control"), O_RDWR | O_CLOEXEC);
+	CHECK(reader >= 0, "%s", strerror(errno));
+	setenv("GPUSEG_STANDIN_SLOW", "products=5000,copies=1000", 1);
+	CHECK_EQ(run(space), 0);
+	check_json();
+	CHECK_CONTAINS(text, "\"complete\":true");
+	CHECK_EQ(number("alone", "executions") + number("alone", "cpu_taken"), number("alone", "samples"));
+	CHECK_EQ(number("space", "executions") + number("space", "cpu_taken"), number("space", "samples"));
+	CHECK(part_of("alone", "response", "min_ns") * 2 < part_of("space", "response", "min_ns"), "not slowed: %s",
+	      text);
+	CHECK(part_of("space", "response", "min_ns") < INT64_C(40) * NS_PER_MS, "products run: %s", text);
+	CHECK_EQ(number("alone", "batches"), 0);
+	CHECK(number("space", "batches") > 0, "no load: %s", text);
+	CHECK(part_of("space", "in_flight", "max_ns") >= copy_ns - NS_PER_US, "shorter than a copy: %s", text);
+	/* The work under the limit of the reserve, twice, and each load under a part of the rest. */
+	clients = content(rig_path("clients"));
+	CHECK_EQ(lines_of(clients), 4);
+	CHECK_EQ(count_of(clients, " 12 -\n"), 2);
+	CHECK_EQ(count_of(clients, " 44 1\n"), 2);
 	CHECK_EQ(close(reader), 0);
 }
 
@@ -529,7 +584,11 @@ TEST(should_refuse_bad_options_in_one_line)
 		{{"--period", "10us", NULL}, "--period"},
 		{{"--work", "5ms", "--period", "1ms", NULL}, "give a longer --period"},
 		{{"--work", "5", NULL}, "has no unit"},
-		{{"--work", "fast", NULL}, "\"fast\" is unknown; use a time (5ms), copy:SIZE (copy:8MiB) or graph:N"},
+		{{"--work", "fast", NULL},
+		 "\"fast\" is unknown; use a time (5ms), read:TIME (read:1ms), copy:SIZE (copy:8MiB)"},
+		{{"--work", "read:", NULL}, "--work read"},
+		{{"--space", "0", "--load", "copies", NULL}, "1 to 90"},
+		{{"--space", "12", NULL}, "--space: give a --load"},
 		{{"--work", "", NULL}, "\"\" is unknown; use a time"},
 		{{"--work", "copy", NULL}, "is unknown; use a time"},
 		{{"--work", "copy:", NULL}, "--work copy: \"\" is not a size; write it like 512KiB or 8MiB"},
@@ -542,7 +601,7 @@ TEST(should_refuse_bad_options_in_one_line)
 		{{"--work", "graph:0", NULL}, "--work graph: \"0\""},
 		{{"--work", "graph:1001", NULL}, "1 to 1000"},
 		{{"--period", "1s", "--duration", "500ms", NULL}, "give a longer one"},
-		{{"--load", "products,everything", NULL}, "\"everything\" is unknown; use products, copies"},
+		{{"--load", "products,everything", NULL}, "\"everything\" is unknown; use products, reads, copies"},
 		{{"--load", "", NULL}, "is unknown; use products"},
 		{{"--priority", "100", NULL}, "1 to 99"},
 		{{"--gpu", "64", NULL}, "0 to 63"},
@@ -638,6 +697,7 @@ static const struct check_case cases[] = {
 	CASE(should_measure_alone_then_beside_each_kind_of_load),
 	CASE(should_measure_copies_and_graphs),
 	CASE(should_compare_with_mps_where_its_control_daemon_lives),
+	CASE(should_measure_a_space_beside_bounded_loads),
 	CASE(should_print_a_table_and_a_histogram),
 	CASE(should_stop_at_the_first_sample_above_break),
 	CASE(should_write_a_page_and_lines),

@@ -2,26 +2,32 @@
 /*
  * A libcuda.so.1 for tests of gpuseg-latency without a GPU. A stream carries out kernels one after the other, in
  * computed time: one nanosecond a round and thread block of one multiprocessor. A call that looks delivers what is
- * over. Nothing is shared between processes, so loads disturb no process. Never measured with.
+ * over. Among clients of MPS a limit leaves less multiprocessors. Never measured with.
+ *
+ * GPUSEG_STANDIN_SLOW=KIND=PERCENT,...: kernels of a client of MPS take so many percent of their time while a load of
+ * the kind is another one. Else nothing is shared between processes, so loads disturb no process.
  *
  * GPUSEG_STANDIN_FAIL=NAME lets that call fail; cuInit then says that there is no device.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench/pace.h"
 #include "common/base.h"
 #include "latency/gpu.h"
+#include "latency/loads.h"
 
 #define STANDIN __attribute__((visibility("default")))
 
-enum { OUT_OF_MEMORY = 2, INVALID_VALUE = 1, QUEUE = 4096, MULTIPROCESSORS = 4, NODES = QUEUE };
+enum { OUT_OF_MEMORY = 2, INVALID_VALUE = 1, QUEUE = 4096, MULTIPROCESSORS = 4, NODES = QUEUE, WHOLE = 100 };
 
 struct CUctx_st {
 	int unused;
@@ -46,6 +52,10 @@ struct CUstream_st {
 	uint64_t put, taken;
 	int64_t busy_until_ns;
 	CUgraph captures; /* NULL: launches are carried out */
+};
+
+struct CUevent_st {
+	int64_t at_ns;
 };
 
 /* clang-format off */
@@ -97,11 +107,80 @@ static bool join_mps(void)
 	return true;
 }
 
-static bool of_mps;
+static bool of_mps, of_load;
+
+/* A lock that the loads of a kind hold as long as they live, in the directory of MPS. -1: there is none. */
+static int open_lock(const char *kind)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/load-%s", given("CUDA_MPS_PIPE_DIRECTORY"), kind);
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+/* A load says so to the others: its arguments are LOAD_ARGUMENT KIND ... */
+static bool join_loads(void)
+{
+	char arguments[256] = "";
+	FILE *file = fopen("/proc/self/cmdline", "re");
+	const char *argument, *kind;
+
+	if (!file)
+		return false;
+	if (fread(arguments, 1, sizeof(arguments) - 1, file) == 0)
+		arguments[0] = '\0';
+	fclose(file);
+	argument = arguments + strlen(arguments) + 1;
+	kind = argument + strlen(argument) + 1;
+	return strcmp(argument, LOAD_ARGUMENT) == 0 && flock(open_lock(kind), LOCK_SH) == 0;
+}
+
+static bool is_loaded(const char *kind)
+{
+	const int fd = open_lock(kind);
+	const bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+/* What kernels of this process take now, percent of their time. */
+static int64_t slow_percent(void)
+{
+	const char *p = getenv("GPUSEG_STANDIN_SLOW");
+	int64_t most = WHOLE;
+
+	while (of_mps && !of_load && p && *p) {
+		char kind[32], *end;
+		const size_t length = strcspn(p, "=");
+
+		snprintf(kind, sizeof(kind), "%.*s", (int)(length < sizeof(kind) ? length : sizeof(kind) - 1), p);
+		const int64_t percent = strtoll(p + length + (p[length] == '='), &end, 10);
+
+		if (percent > most && is_loaded(kind))
+			most = percent;
+		p = end + (*end == ',');
+	}
+	return most;
+}
+
+/* The multiprocessors that this process may use. */
+static unsigned int allowed(void)
+{
+	const char *percent = of_mps ? getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE") : NULL;
+	const int number = MULTIPROCESSORS * (percent ? (int)strtol(percent, NULL, 10) : WHOLE) / WHOLE;
+
+	return number > 1 ? (unsigned int)number : 1;
+}
+
+static unsigned int multiprocessors;
 
 CUresult cuInit(unsigned int flags)
 {
 	of_mps = join_mps();
+	of_load = of_mps && join_loads();
+	multiprocessors = allowed();
 	return fails("cuInit") ? CUDA_ERROR_NO_DEVICE : flags ? INVALID_VALUE : CUDA_SUCCESS;
 }
 
@@ -238,7 +317,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned
 	memcpy(&word, parameters[0], sizeof(word));
 	memcpy(&rounds, parameters[1], sizeof(rounds));
 	memcpy(&number, parameters[2], sizeof(number));
-	takes_ns = (int64_t)(rounds * ((gx + MULTIPROCESSORS - 1) / MULTIPROCESSORS));
+	takes_ns = (int64_t)(rounds * ((gx + multiprocessors - 1) / multiprocessors)) * slow_percent() / WHOLE;
 	if (!graph)
 		return put(s, takes_ns, word, number);
 	if (graph->count == NODES)
@@ -279,6 +358,26 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream s)
 	for (uint32_t i = 0; i + fails("graph") < graph->count && result == CUDA_SUCCESS; i++)
 		result = put(s, graph->nodes[i].takes_ns, graph->nodes[i].word, graph->nodes[i].number);
 	return result;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	*event = flags ? NULL : room(sizeof(**event));
+	return *event ? CUDA_SUCCESS : OUT_OF_MEMORY;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream s)
+{
+	const int64_t at_ns = now_ns();
+
+	event->at_ns = s->busy_until_ns > at_ns ? s->busy_until_ns : at_ns;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
+{
+	*ms = (float)(to->at_ns - from->at_ns) / (float)NS_PER_MS;
+	return to->at_ns <= now_ns() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)

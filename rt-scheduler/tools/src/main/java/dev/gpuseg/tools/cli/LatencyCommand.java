@@ -23,14 +23,14 @@ import picocli.CommandLine.Parameters;
         + "CUDA toolkit.",
     footer = {"",
         "Options:",
-        "  --work WORK: a kernel of some time, such as 5ms; copy:SIZE, such as copy:8MiB: a camera's frame from "
-            + "pinned memory to the GPU; graph:N: a CUDA graph of N kernels that do nothing (default: one such "
-            + "kernel).",
+        "  --work WORK: a kernel of some time, such as 5ms; read:TIME: one that reads memory; copy:SIZE, such as "
+            + "copy:8MiB: a camera's frame from pinned memory to the GPU; graph:N: a CUDA graph of N kernels that do "
+            + "nothing (default: one such kernel).",
         "  --period TIME: how often it is due (default: 1ms, or more: 4 times the kernel, 1ms for each MiB or 50 "
             + "kernels).",
         "  --duration TIME: of each measurement (default: 10s). Ctrl-C ends it earlier.",
         "  --load KIND,...: measure alone, then beside a process for each KIND that keeps the GPU busy: "
-            + "products, copies, launches, contexts. A KIND may stand there several times.",
+            + "products, reads, copies, launches, contexts. A KIND may stand there several times.",
         "  --compare: measure once more among clients of MPS (beside load also with limits that leave 12 percent of "
             + "the GPU free), and as a real-time task of the daemon; one of them must run.",
         "  --priority N: of that task, 1..99 (default: 49).",
