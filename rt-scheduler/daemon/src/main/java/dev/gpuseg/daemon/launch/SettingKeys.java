@@ -39,7 +39,7 @@ public final class SettingKeys {
             + "work by itself (levels 2 and 3). Mechanism launch always does (default: ${DEFAULT-VALUE}).")
     private boolean holdLaunches;
 
-    @Option(names = "space-reserve", paramLabel = "PERCENT", defaultValue = "12",
+    @Option(names = "space-reserve", paramLabel = "PERCENT", defaultValue = "" + Space.RESERVE_DEFAULT,
         description = "With --space: the part of the GPU's multiprocessors that is kept free for tasks that have a "
             + "part of it (`gpuseg exec --reserve`), 1..90 (default: ${DEFAULT-VALUE}).")
     private int spaceReserve;

@@ -11,6 +11,8 @@ package dev.gpuseg.daemon.space;
 public record Space(int reservePercent, int places) {
     /** The largest reserve, percent. */
     public static final int RESERVE_MAX = 90;
+    /** The reserve of a daemon that is told none, percent. */
+    public static final int RESERVE_DEFAULT = 12;
     /** The most places. */
     public static final int PLACES_MAX = 64;
     private static final int WHOLE = 100;

@@ -9,9 +9,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
 
-/** An MPS of this bench's own, beside which no other program runs. {@link #close} ends it. One thread. */
-final class MpsServer implements AutoCloseable {
-    private static final String CONTROL = "nvidia-cuda-mps-control";
+/** An MPS of a measurement's own, beside which no other program runs. {@link #close} ends it. One thread. */
+public final class MpsServer implements AutoCloseable {
+    /** The program that is started, looked for on the PATH. */
+    public static final String CONTROL = "nvidia-cuda-mps-control";
     private static final int LIMIT_S = 60;
 
     private final List<String> environment;
@@ -23,7 +24,7 @@ final class MpsServer implements AutoCloseable {
      * @param root for its pipes and logs
      * @throws IllegalStateException if it does not start, with the reason
      */
-    MpsServer(final Path root) throws IOException, InterruptedException, TimeoutException {
+    public MpsServer(final Path root) throws IOException, InterruptedException, TimeoutException {
         errors = root.resolve("errors-mps");
         environment = List.of("env",
             "CUDA_MPS_PIPE_DIRECTORY=" + Files.createDirectories(root.resolve("mps")),
@@ -39,7 +40,7 @@ final class MpsServer implements AutoCloseable {
     }
 
     /** What stands before the command of a client. */
-    List<String> environment() {
+    public List<String> environment() {
         return environment;
     }
 

@@ -5,9 +5,11 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.analysis.io.ResultFile;
+import dev.gpuseg.analysis.model.SpaceLimits;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.core.BestEffortTurns;
 import dev.gpuseg.daemon.enforce.IdleMode;
+import dev.gpuseg.daemon.space.Space;
 import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.mechanisms.CalibrationMethod;
 import dev.gpuseg.mechanisms.MechanismCatalog;
@@ -20,6 +22,9 @@ import dev.gpuseg.tools.calibrate.Calibration;
 import dev.gpuseg.tools.calibrate.CalibrationRig;
 import dev.gpuseg.tools.calibrate.NvidiaCalibration;
 import dev.gpuseg.tools.calibrate.SimCalibration;
+import dev.gpuseg.tools.calibrate.SpaceCalibration;
+import dev.gpuseg.tools.calibrate.SpaceCosts;
+import dev.gpuseg.tools.calibrate.SpaceProfile;
 import dev.gpuseg.tools.calibrate.Witness;
 import dev.gpuseg.tools.demo.Workload;
 import java.io.IOException;
@@ -33,6 +38,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -52,6 +60,9 @@ final class CalibrateCommand implements Callable<Integer> {
     private static final int RATES = 2;
     /** A rate takes as long as so many kernels. */
     private static final int KERNELS_OF_A_RATE = 75;
+    /** In place of a mechanism, also with a reserve. */
+    private static final String SPACE = "space";
+    private static final Pattern SPACE_AND_RESERVE = Pattern.compile(SPACE + "(?::([0-9]{1,2})%?)?");
     /** Added to the longest delays observed, percent. */
     private static final int MARGIN = 20;
 
@@ -62,7 +73,8 @@ final class CalibrateCommand implements Callable<Integer> {
 
     @Option(names = "--mechanism", paramLabel = "NAME", completionCandidates = Mechanisms.class,
         description = "How the GPU is controlled: ${COMPLETION-CANDIDATES} (default: as `gpuseg run` would choose; sim "
-            + "on demand only).")
+            + "on demand only). space measures what `gpuseg run --space` costs, with a reserve of 12 percent "
+            + "(space:20: of 20), in an MPS of its own, and adds that to --out if calibrate has written it.")
     private String mechanism;
 
     @Option(names = "--out", paramLabel = "FILE", defaultValue = "platform.yaml",
@@ -85,7 +97,8 @@ final class CalibrateCommand implements Callable<Integer> {
 
     @Option(names = "--others", paramLabel = "N", defaultValue = "3",
         description = "Number of processes that are disabled while delays are measured, 1..14. Each one adds to "
-            + "epsilon: use as many as there will be (default: ${DEFAULT-VALUE}).")
+            + "epsilon: use as many as there will be. With --mechanism space: number of places (default: "
+            + "${DEFAULT-VALUE}).")
     private int others;
 
     @Option(names = "--churn", paramLabel = "N", defaultValue = "2",
@@ -117,8 +130,9 @@ final class CalibrateCommand implements Callable<Integer> {
     static final class Mechanisms implements Iterable<String> {
         @Override
         public Iterator<String> iterator() {
-            return MechanismCatalog.all().stream().filter(m -> m.calibration() != CalibrationMethod.NONE)
-                .map(MechanismDescription::name).iterator();
+            return Stream.concat(MechanismCatalog.all().stream()
+                .filter(m -> m.calibration() != CalibrationMethod.NONE).map(MechanismDescription::name),
+                Stream.of(SPACE)).iterator();
         }
     }
 
@@ -161,6 +175,9 @@ final class CalibrateCommand implements Callable<Integer> {
         if (!pids.isEmpty() || witness != null || gpu != 0) {
             throw usage("--gpu, --pid and --witness are for --mechanism amd");
         }
+        if (SPACE_AND_RESERVE.matcher(mechanism).matches()) {
+            return space(result);
+        }
         final Calibration calibration;
         try (CalibrationRig rig = rig()) {
             result.put("idle", idle).put("others", others);
@@ -193,6 +210,41 @@ final class CalibrateCommand implements Callable<Integer> {
             to.println(profile.json().put("profile", out.toString()));
         } else {
             to.printf("%s%nwritten: %s%n", profile.summary(), out);
+        }
+        to.flush();
+        return ExitCode.OK;
+    }
+
+    private int space(final ObjectNode result) throws IOException, InterruptedException, TimeoutException {
+        final Matcher named = SPACE_AND_RESERVE.matcher(mechanism);
+        final Space space;
+        try {
+            space = new Space(named.matches() && named.group(1) != null ? Integer.parseInt(named.group(1))
+                : Space.RESERVE_DEFAULT, others);
+        } catch (final IllegalArgumentException e) {
+            throw usage("--mechanism " + mechanism + ": " + e.getMessage());
+        }
+        final SpaceProfile profile = new SpaceProfile(out);
+        final SpaceCosts costs;
+        try (SpaceCalibration rig = new SpaceCalibration(space)) {
+            result.put("begun", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+            say("mechanism space: takes about " + rig.seconds(jobs) + " s, more where the machine is busy");
+            costs = rig.measure(jobs, this::say);
+            rig.describe(result);
+        }
+        costs.describe(result);
+        final SpaceLimits limits = costs.limits(MARGIN);
+        ResultFile.write(out, profile.text(limits, MARGIN, result));
+        final PrintWriter to = spec.commandLine().getOut();
+        if (json) {
+            to.println(result.put("margin_percent", MARGIN).put("profile", out.toString())
+                .put("slowdown_percent", limits.slowdownPercent()).put("in_flight_ns", limits.inFlightNs()));
+        } else {
+            to.printf(Locale.ROOT, "%s%s%nspace of %d %%: slowdown %d %% (%s), in flight %.3f ms (%s); margin of %d %% "
+                + "in both%nwritten: %s%n", result.path("driver").asText(), result.path("simulated").asBoolean()
+                ? " (SIMULATED)" : "", limits.reservePercent(), limits.slowdownPercent(),
+                result.path("slowest").asText(), limits.inFlightNs() / NS_PER_MS, result.path("longest").asText(),
+                MARGIN, out);
         }
         to.flush();
         return ExitCode.OK;
@@ -233,7 +285,8 @@ final class CalibrateCommand implements Callable<Integer> {
             case CUDA_KERNELS:
                 return new NvidiaCalibration(idle, others);
             default:
-                throw usage("--mechanism is \"" + mechanism + "\"; use " + MechanismCatalog.namesOfCalibrated());
+                throw usage("--mechanism is \"" + mechanism + "\"; use " + MechanismCatalog.namesOfCalibrated()
+                    + ", or " + SPACE + " or " + SPACE + ":20");
         }
     }
 
