@@ -164,7 +164,7 @@ static inline void gpu_work_touch(struct gpu_work *w)
 #endif
 }
 
-#define GPU_WORK_GAP_NS 20000	       /* a thread that looks all the time does so every 100 ns */
+#define GPU_WORK_GAP_NS 20000		/* a thread that looks all the time does so every 100 ns */
 #define GPU_WORK_LIMIT_NS 20000000000ll /* nothing that is measured takes as long */
 
 /*

@@ -32,8 +32,9 @@
  *                   [--graph N]               the kernel is a graph of N equal ones
  *                   [--blocks N]              kernels of at most N blocks; otherwise of as many as fill the GPU
  *                   [--watch]                 with --period-ms: a response counts from the time at which its job was
- *                                             due, and jobs that are left out count among the N; this thread looks for the end by itself, and tells for how long its
- *                                             CPU was away (late awake, gaps of more than 20 us while it looked)
+ *                                             due, and jobs that are left out count among the N; this thread looks for
+ *                                             the end by itself, and tells for how long its CPU was away (late
+ *                                             awake, gaps of more than 20 us while it looked)
  *                   [--warm N]                N jobs before those that are measured
  *
  *   none              only the kernel
@@ -403,8 +404,8 @@ int main(int argc, char **argv)
 	int64_t *begin = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *end = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
 	int64_t *lateness = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));
-	int64_t *mhz = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t));		      /* of the job's last kernel */
-	int64_t *net = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t)); /* response without the time of its CPU's absence */
+	int64_t *mhz = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t)); /* of the job's last kernel */
+	int64_t *net = (int64_t *)calloc(JOBS_MAX, sizeof(int64_t)); /* response less its CPU's absence */
 	int64_t *part = (int64_t *)calloc((size_t)JOBS_MAX * burst, sizeof(int64_t)); /* response of each segment */
 	long wrong = 0, skipped = 0, missed = 0, excused = 0;
 	int n = 0, failed = 0, warmed = 0;
@@ -431,7 +432,9 @@ int main(int argc, char **argv)
 	uint64_t kernels_from = other_kernels();
 	gpu_work_poison(&w, 0);
 	CHECK(cudaDeviceSynchronize());
-	for (int job = -warm; (silent ? job : watch && warmed ? n + skipped : n) < jobs && !stopping && !failed; job++) {
+	/* With --watch what was skipped counts, once it is warm. */
+	for (int job = -warm; (silent ? job : n + (watch && warmed ? skipped : 0)) < jobs && !stopping && !failed;
+	     job++) {
 		if (job >= 0 && !warmed) {
 			warmed = 1;
 			loop_from = now_ns();
