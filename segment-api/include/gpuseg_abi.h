@@ -64,8 +64,9 @@
 #define GPUSEG_SIM_SOCKET_NAME "vgpu.sock"
 #define GPUSEG_SIM_CONTROL_NAME "vgpu.ctl"
 /*
- * Written by a daemon that keeps a part of the GPU free, as text: lines "pipe PATH", "reserve PERCENT", "places N",
- * "uid N". Beside it N files, NAME and their number from 0: who has an flock(2) on one has that place.
+ * Written by a daemon that keeps a part of the GPU free, as text: lines "pipe PATH", "reserve PERCENT", "places PERCENT
+ * PERCENT ..." and "uid N". Beside it a file for each place, NAME and its number from 0: who has an flock(2) on one has
+ * that place.
  */
 #define GPUSEG_SPACE_NAME "space"
 #define GPUSEG_PLACE_NAME "place"

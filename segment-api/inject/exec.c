@@ -426,6 +426,7 @@ static void enter_space(const char *dir, const struct request *r)
 							       : r->priority ? EXEC_LONG
 									     : EXEC_PLACE;
 	char why[REFUSAL_BYTES], percent[16];
+	int place = -1;
 	struct space space;
 	bool same;
 
@@ -436,14 +437,16 @@ static void enter_space(const char *dir, const struct request *r)
 			     "leave --reserve out");
 		return;
 	}
-	same = outer && strcmp(outer, EXEC_PLACE) == 0 && strcmp(inside, EXEC_PLACE) == 0; /* it has that place still */
+	same = outer && strcmp(outer, EXEC_PLACE) == 0 && strcmp(inside, EXEC_PLACE) == 0 && getenv(MPS_PERCENT);
 	if (obstacle(&space, getenv(MPS_PIPE), why)) {
 		if (r->priority) /* outside, the daemon refuses its task */
 			fail(STATUS_NOT_STARTED, "%s", why);
 		say_outside(why);
 		return;
 	}
-	if (!r->priority && !same && !space_take_place(dir, &space)) {
+	if (!r->priority && !same)
+		place = space_take_place(dir, &space);
+	if (!r->priority && !same && place < 0) {
 		snprintf(why, sizeof(why),
 			 "all %u places of the space are taken (space-places of the daemon's settings)", space.places);
 		unsetenv(MPS_PIPE);
@@ -452,14 +455,17 @@ static void enter_space(const char *dir, const struct request *r)
 	}
 	set(MPS_PIPE, space.pipe);
 	set(EXEC_INSIDE_ENV, inside);
-	unsetenv(MPS_PERCENT);
 	unsetenv(MPS_PRIORITY);
-	if (!r->reserve) {
-		snprintf(percent, sizeof(percent), "%u", (100 - space.reserve) / (r->priority ? 1 : space.places));
+	if (r->reserve) {
+		unsetenv(MPS_PERCENT);
+	} else if (r->priority) {
+		snprintf(percent, sizeof(percent), "%u", 100 - space.reserve);
 		set(MPS_PERCENT, percent);
-	}
-	if (!r->priority)
+	} else {
+		if (!same) /* else it has its place still, and the limit of that */
+			set(MPS_PERCENT, space.limit[place]);
 		set(MPS_PRIORITY, MPS_BELOW_NORMAL);
+	}
 }
 
 enum option_id { PRIORITY = 256, BEST_EFFORT, NAME, PERIOD, DEADLINE, BUDGET, RESERVE, WEIGHT, CAP, PRINT_ENVIRONMENT };

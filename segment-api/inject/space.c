@@ -13,8 +13,26 @@
 #define NAME_BYTES (PATH_MAX + 32)
 #define RESERVE_LEAST 1
 #define RESERVE_MOST 90
-#define PLACES_MOST 64
 #define DESCRIPTOR_LEAST 100 /* scripts and shells use the low ones for themselves */
+
+/* Percentages with a space between them. */
+static bool places_read(char *text, struct space *space)
+{
+	char *rest = NULL;
+
+	space->places = 0;
+	for (const char *limit = strtok_r(text, " ", &rest); limit; limit = strtok_r(NULL, " ", &rest)) {
+		double percent = 0;
+		int end = 0;
+
+		if (space->places == SPACE_PLACES_MOST || strlen(limit) >= SPACE_LIMIT_BYTES ||
+		    strspn(limit, "0123456789.") != strlen(limit) || sscanf(limit, "%lf%n", &percent, &end) != 1 ||
+		    limit[end] || percent < 1 || percent > 100)
+			return false;
+		strcpy(space->limit[space->places++], limit);
+	}
+	return space->places > 0;
+}
 
 bool space_read(const char *directory, struct space *space)
 {
@@ -35,7 +53,7 @@ bool space_read(const char *directory, struct space *space)
 			found |= 1;
 		} else if (sscanf(line, "reserve %u", &space->reserve) == 1) {
 			found |= 2;
-		} else if (sscanf(line, "places %u", &space->places) == 1) {
+		} else if (strncmp(line, "places ", 7) == 0 && places_read(line + 7, space)) {
 			found |= 4;
 		} else if (sscanf(line, "uid %lu", &uid) == 1) {
 			found |= 8;
@@ -43,11 +61,10 @@ bool space_read(const char *directory, struct space *space)
 	}
 	fclose(file);
 	space->uid = (uid_t)uid;
-	return found == 15 && space->reserve >= RESERVE_LEAST && space->reserve <= RESERVE_MOST && space->places > 0 &&
-	       space->places <= PLACES_MOST;
+	return found == 15 && space->reserve >= RESERVE_LEAST && space->reserve <= RESERVE_MOST;
 }
 
-bool space_take_place(const char *directory, const struct space *space)
+int space_take_place(const char *directory, const struct space *space)
 {
 	char name[NAME_BYTES];
 
@@ -62,7 +79,7 @@ bool space_take_place(const char *directory, const struct space *space)
 		taken = flock(fd, LOCK_EX | LOCK_NB) == 0 && fcntl(fd, F_DUPFD, DESCRIPTOR_LEAST) >= 0; /* inherited */
 		close(fd);
 		if (taken)
-			return true;
+			return (int)i;
 	}
-	return false;
+	return -1;
 }

@@ -7,11 +7,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#define SPACE_PLACES_MOST 64
+#define SPACE_LIMIT_BYTES 8
+
 struct space {
 	char pipe[PATH_MAX];  /* where clients find the MPS server */
 	unsigned int reserve; /* percent of the multiprocessors that best effort and long work leave free */
-	unsigned int places;  /* for best-effort programs, each with an equal share of the rest */
-	uid_t uid;	      /* whom the MPS server serves */
+	unsigned int places;  /* for best-effort programs */
+	char limit[SPACE_PLACES_MOST][SPACE_LIMIT_BYTES]; /* what each may use, percent, as MPS takes it */
+	uid_t uid;					  /* whom the MPS server serves */
 };
 
 /* What the daemon of this directory says. False: it keeps nothing free, or says it in a way that is not understood. */
@@ -19,8 +23,8 @@ bool space_read(const char *directory, struct space *space);
 
 /*
  * Take a place. The lock stays with this process, the program that it becomes, and all that inherit the descriptor, and
- * ends with the last of them. False: all are taken.
+ * ends with the last of them. Returns its number; -1: all are taken.
  */
-bool space_take_place(const char *directory, const struct space *space);
+int space_take_place(const char *directory, const struct space *space);
 
 #endif

@@ -44,6 +44,7 @@ public final class Node {
         NULL
     }
 
+    private static final int EXAMPLE_PERCENT = 100;
     private static final int MAX_WORD = 200;
     private static final int MAX_SHOWN = 40;
     private static final int MAX_DIGITS = 20;
@@ -395,10 +396,11 @@ public final class Node {
      * @throws InvalidFileException if it is none, or outside of the limits
      */
     public int percent(final int min, final int max) throws InvalidFileException {
-        final int value = kind == Kind.TEXT && text.matches("(0|[1-9][0-9]{0,2})%")
+        final int value = kind == Kind.TEXT && text.matches("(0|[1-9][0-9]{0,4})%")
             ? Integer.parseInt(text.substring(0, text.length() - 1)) : -1;
         if (value < min || value > max) {
-            throw refuse("is " + show() + "; write " + min + "%.." + max + "%, like " + Math.max(min, max / 4) + "%");
+            throw refuse("is " + show() + "; write " + min + "%.." + max + "%, like "
+                + Math.max(min, Math.min(EXAMPLE_PERCENT, max / 4)) + "%");
         }
         return value;
     }

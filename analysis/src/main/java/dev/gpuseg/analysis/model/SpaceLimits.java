@@ -18,7 +18,7 @@ public record SpaceLimits(int reservePercent, int slowdownPercent, long inFlight
     /** How long the daemon lets a segment wait for what is in flight; then it begins beside it. */
     public static final long DRAIN_NS = 50_000_000L;
     /** The largest slowdown, percent. */
-    public static final int MAX_SLOWDOWN = 400;
+    public static final int MAX_SLOWDOWN = 10_000;
 
     /** Validates the ranges. */
     public SpaceLimits {

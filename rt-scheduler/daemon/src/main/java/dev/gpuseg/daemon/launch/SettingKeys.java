@@ -44,10 +44,11 @@ public final class SettingKeys {
             + "part of it (`gpuseg exec --reserve`), 1..90 (default: ${DEFAULT-VALUE}).")
     private int spaceReserve;
 
-    @Option(names = "space-places", paramLabel = "N", defaultValue = "3",
-        description = "With --space: how many best-effort programs under `gpuseg exec` share the rest, each an equal "
-            + "part; further ones run outside, 1..64 (default: ${DEFAULT-VALUE}).")
-    private int spacePlaces;
+    @Option(names = "space-places", paramLabel = "PERCENT,...", defaultValue = Space.PLACES_DEFAULT,
+        description = "With --space: what each best-effort program under `gpuseg exec` may use of the rest, 1..64 "
+            + "places; further programs run outside. With most limits cuBLAS 13 computes wrong products: check yours "
+            + "(docs/space.md; default: ${DEFAULT-VALUE}).")
+    private String spacePlaces;
 
     @Option(names = "optimistic", defaultValue = "true",
         description = "Let a begin return without waiting if no running segment can outrank its task (default: "
@@ -185,7 +186,7 @@ public final class SettingKeys {
     /** How the GPU is divided; null if that is refused. */
     Space space(final OptionProblems problems) {
         return problems.isIn("space-reserve", spaceReserve, 1, Space.RESERVE_MAX)
-            ? problems.in("space-places", () -> new Space(spaceReserve, spacePlaces)) : null;
+            ? problems.in("space-places", () -> Space.of(spaceReserve, spacePlaces)) : null;
     }
 
     boolean optimistic() {

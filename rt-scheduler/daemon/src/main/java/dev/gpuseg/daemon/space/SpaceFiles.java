@@ -33,7 +33,7 @@ final class SpaceFiles {
      */
     static void write(final RuntimeDirectory directory, final Space space, final Path pipe, final int uid) {
         try {
-            for (int i = 0; i < space.places(); i++) {
+            for (int i = 0; i < space.places().size(); i++) {
                 final Path place = directory.root().resolve(Abi.PLACE_NAME + i);
                 if (!Files.exists(place)) {
                     Files.createFile(place);
@@ -45,7 +45,7 @@ final class SpaceFiles {
             }
             final Path fresh = directory.root().resolve(Abi.SPACE_NAME + ".new");
             Files.writeString(fresh, "pipe " + pipe + "\nreserve " + space.reservePercent() + "\nplaces "
-                + space.places() + "\nuid " + Integer.toUnsignedString(uid) + "\n", StandardCharsets.UTF_8);
+                + space.placesText() + "\nuid " + Integer.toUnsignedString(uid) + "\n", StandardCharsets.UTF_8);
             Files.setPosixFilePermissions(fresh, PosixFilePermissions.fromString("rw-r--r--"));
             Files.move(fresh, of(directory), StandardCopyOption.ATOMIC_MOVE);
         } catch (final IOException e) {

@@ -144,10 +144,10 @@ public final class SpaceKeeper implements AutoCloseable {
         try {
             final Outsiders.Seen now = outsiders.look();
             final List<String> fresh = now.outside().stream().filter(program -> !outside.contains(program)).toList();
-            if (now.occupied() > space.places() && now.occupied() > occupied) {
+            if (now.occupied() > space.places().size() && now.occupied() > occupied) {
                 say.accept(now.occupied() + " processes of best-effort programs are inside, each with the limit of "
-                    + "one of " + space.places() + " places: together they may take the reserve; children that use the "
-                    + "GPU count each (space-places)");
+                    + "one of " + space.places().size() + " places: together they may take the reserve; children that "
+                    + "use the GPU count each (space-places)");
             }
             outside = now.outside();   // single writer
             occupied = now.occupied();
@@ -167,8 +167,9 @@ public final class SpaceKeeper implements AutoCloseable {
         final ObjectNode status = JsonNodeFactory.instance.objectNode();
         final ArrayNode programs = status.putArray("outside");
         outside.forEach(programs::add);
-        return status.put("reserve", space.reservePercent()).put("places", space.places()).put("occupied", occupied)
-            .put("pipe", control.pipe().toString()).put("uid", uid).put("restarts", restarts).put("failure", failure);
+        return status.put("reserve", space.reservePercent()).put("places", space.places().size())
+            .put("occupied", occupied).put("pipe", control.pipe().toString()).put("uid", uid)
+            .put("restarts", restarts).put("failure", failure);
     }
 
     /** Whether a program is a client of the space's server, or that server; any thread. */

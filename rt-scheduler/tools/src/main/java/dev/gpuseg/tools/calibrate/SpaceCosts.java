@@ -66,8 +66,9 @@ public record SpaceCosts(Space space, List<SpaceRow> rows) {
 
     /** Writes the distributions of all rows. */
     public void describe(final ObjectNode into) {
-        into.put("reserve_percent", space.reservePercent()).put("places", space.places())
-            .put("place_percent", space.placePercent()).put("slowest", name(slowest())).put("longest", name(longest()));
+        into.put("reserve_percent", space.reservePercent()).put("places", space.places().size())
+            .put("place_percent", space.places().get(0)).put("slowest", name(slowest()))
+            .put("longest", name(longest()));
         final ArrayNode list = into.putArray("rows");
         rows.forEach(row -> row.describe(list.addObject()));
     }

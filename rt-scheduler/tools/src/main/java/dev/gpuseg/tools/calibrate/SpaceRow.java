@@ -36,7 +36,7 @@ record SpaceRow(String work, List<String> loads, JsonNode alone, JsonNode beside
         for (final JsonNode measurement : List.of(alone, beside)) {
             final long kept = measurement.path("executions").asLong();
             final long away = measurement.path("cpu_taken").asLong();
-            if (kept == 0 || kept < away) {
+            if (isBusy(measurement)) {
                 throw new IllegalStateException("calibrate: the CPU was away in " + away + " of " + (kept + away)
                     + " executions of " + work + " (" + measurement.path("name").asText() + "), so they say nothing of "
                     + "the GPU; calibrate as root, on a machine that is idle");
@@ -46,6 +46,12 @@ record SpaceRow(String work, List<String> loads, JsonNode alone, JsonNode beside
             throw new IllegalStateException("calibrate: beside " + work + " nothing of " + String.join(", ", loads)
                 + " ended; give more --jobs");
         }
+    }
+
+    /** Whether the CPU was away in most executions. */
+    static boolean isBusy(final JsonNode measurement) {
+        final long kept = measurement.path("executions").asLong();
+        return kept == 0 || kept < measurement.path("cpu_taken").asLong();
     }
 
     private static long execution(final JsonNode measurement, final String figure) {

@@ -219,7 +219,7 @@ final class CalibrateCommand implements Callable<Integer> {
         final Matcher named = SPACE_AND_RESERVE.matcher(mechanism);
         final Space space;
         try {
-            space = new Space(named.matches() && named.group(1) != null ? Integer.parseInt(named.group(1))
+            space = Space.equal(named.matches() && named.group(1) != null ? Integer.parseInt(named.group(1))
                 : Space.RESERVE_DEFAULT, others);
         } catch (final IllegalArgumentException e) {
             throw usage("--mechanism " + mechanism + ": " + e.getMessage());

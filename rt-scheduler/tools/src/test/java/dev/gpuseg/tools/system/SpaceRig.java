@@ -17,7 +17,7 @@ final class SpaceRig {
     static final int LIMIT_MS = 1_000 * LIMIT_S;
     static final String PROGRAM = "nvidia-cuda-mps-control";
     static final Path STAND_IN = Path.of(System.getProperty("gpuseg.root"), "rt-scheduler/native/tests/mps");
-    private static final String PLACES = "space-places: 2";
+    private static final String PLACES = "space-places: 44%, 40.5%";
 
     private final SystemRig rig;
     private int programs;

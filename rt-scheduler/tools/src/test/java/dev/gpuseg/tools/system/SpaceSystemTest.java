@@ -53,14 +53,18 @@ class SpaceSystemTest {
         final String at = "CUDA_MPS_PIPE_DIRECTORY=" + space.pipe();
         assertEquals(List.of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=44", "CUDA_MPS_CLIENT_PRIORITY=1", at),
             inside("--best-effort"));
+        assertEquals(List.of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=44", "CUDA_MPS_CLIENT_PRIORITY=1", at),
+            inside("--best-effort", "--", NativePrograms.ofClientLibrary("gpuseg-exec").toString(),
+                "--best-effort"));
         assertEquals(List.of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=88", at), inside("--priority", "50"));
         assertEquals(List.of(at), inside("--priority", "50", "--reserve", "5%"));
         final Child first = space.exec("--best-effort", "--", "sleep", "1000");
         // a look at a place takes it for a moment, so none is made before both are taken
         SystemRig.await("it has the first place", LIMIT_MS, () -> ProcessHandle.of(first.pid()).flatMap(
             process -> process.info().command()).filter(name -> name.endsWith("/sleep")).isPresent());
-        final Child second = space.exec("--best-effort", "--", "sh", "-c", "sleep 1000 & exec sleep 0");
+        final Child second = space.exec("--best-effort", "--", "sh", "-c", "env; sleep 1000 & exec sleep 0");
         second.awaitExit(LIMIT_S);   // what it started holds the place
+        assertTrue(second.allLines().contains("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=40.5"), second.said());
         SystemRig.await("both have a place", LIMIT_MS, () -> !space.isFree(0) && !space.isFree(1));
         final Child third = space.exec("--best-effort", "--", "env");
         assertEquals(0, third.awaitExit(LIMIT_S));
