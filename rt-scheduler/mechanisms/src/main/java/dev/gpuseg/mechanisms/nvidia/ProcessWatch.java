@@ -569,7 +569,10 @@ final class ProcessWatch implements Runnable, ObservationListener {
         }
     }
 
-    /** Ancestors and all older processes that are followed. Only asked when a process has a new descriptor. */
+    /**
+     * Ancestors and all older processes that are followed; of those that started in the same tick (10 ms) the one of
+     * the lower pid is the older. Only asked when a process has a new descriptor.
+     */
     private OpenFiles olderThan(final int pid) {
         olderFiles.clear();
         final long ticks = ProcessStatus.startTicks(pid);
@@ -582,7 +585,7 @@ final class ProcessWatch implements Runnable, ObservationListener {
         }
         for (int i = 0; i < watched.list().size(); i++) {
             final WatchedProcess p = watched.list().get(i);
-            if (p.pid != pid && p.process != null && p.startTicks < ticks) {
+            if (p.process != null && (p.startTicks < ticks || p.startTicks == ticks && p.pid < pid)) {
                 p.process.addFilesTo(olderFiles);
             }
         }
