@@ -149,7 +149,7 @@ public final class DispatcherAgent implements Runnable {
     }
 
     /**
-     * Why best effort can take no turns.
+     * Why best effort takes no turns by which bounds are proven.
      *
      * @param mechanism  of the first GPU
      * @param gpus       how many there are
@@ -157,7 +157,10 @@ public final class DispatcherAgent implements Runnable {
      * @return one line; empty if it can
      */
     public static String obstacleToTurns(final Mechanism mechanism, final int gpus, final boolean optimistic) {
-        return optimistic ? Turns.obstacle(mechanism, gpus)
+        if (gpus != 1) {
+            return "bounds by turns are proven for one GPU, and there are " + gpus + "; use --gpus 1";
+        }
+        return optimistic ? Turns.obstacle(mechanism)
             : "begins wait (optimistic: false), and U1 wants begins that do not";
     }
 
@@ -741,7 +744,7 @@ public final class DispatcherAgent implements Runnable {
     private void onApplied(final int contextId, final boolean off, final long beganNs, final long doneNs) {
         counters.increment(off ? Counter.DISABLES : Counter.ENABLES);
         anticipation.applied(currentGpu, contextId, off, doneNs);
-        turns.applied(contextId, off, doneNs);
+        turns.applied(currentGpu, contextId, off, doneNs);
         journal.applied(currentGpu, contextId, off, beganNs, doneNs);
         final long constantNs = promised.called(currentGpu, doneNs - beganNs);
         if (constantNs > 0) {

@@ -1,60 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
-import dev.gpuseg.core.BestEffortTurns;
-import dev.gpuseg.core.CallChoice;
 import dev.gpuseg.core.SegmentScheduler;
-import dev.gpuseg.core.Sharing;
 import dev.gpuseg.daemon.enforce.DesiredStates;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.Mechanism;
-import java.util.function.Consumer;
 
 /**
- * While real-time tasks are open, best-effort contexts take turns ({@link BestEffortTurns}) and have short time slices,
- * and the contexts of the highest real-time tasks have long ones, so that a begin that waits for no driver call meets
- * one context that yields within a switch ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}).
- *
- * <p>A process takes part if it has channels on the GPU, used CPU time lately ({@link ProcessEntry#isIdle}) and is no
- * longer young: one that loads its modules would have a turn without work. Those that do not take part stay enabled
- * with their short slice, and are disabled by the scheduler as ever.
- *
- * <p>What a process with a long slice launches outside of its segments has nearly the whole GPU beside best effort. So
- * a user whose share of the GPU is limited gets none: he would keep more than that by not beginning.
- *
- * <p>Whether a begun segment needs the call that disables best effort is what {@link CallChoice} found; shortly after a
- * process came or went it gets it in any case.
+ * Begins that need no driver call, GPU by GPU ({@link GpuTurns},
+ * {@code rt-scheduler/docs/adr/0066-turns-and-slices.md}).
  *
  * <p>All is as without turns where the mechanism's slices bound nothing or launches are held, where weights are kept by
- * slices, under a policy that does not enforce, and with several GPUs, whose programs would wait for one another for
- * everybody's turns. Where admission proves bounds it says whether turns are taken ({@link #allow}): what it proved by
- * calls runs by calls. Dispatcher thread only.
+ * slices, and under a policy that does not enforce. Where admission proves bounds it says whether turns are taken
+ * ({@link #allow}): what it proved by calls runs by calls. Dispatcher thread only, unless it says something else.
  */
 final class Turns {
-    /** Of best-effort contexts. */
-    static final long SHORT_NS = BestEffortTurns.SHORT_SLICE_NS;
-    /** Of the contexts of the highest real-time tasks: longer than any segment. */
-    static final long LONG_NS = BestEffortTurns.LONG_SLICE_NS;
-    /** A process that is known for less takes no part. */
-    static final long YOUNG_NS = 2_000_000_000;
-    /** So long after a process came or went segments get the call: contexts that are made or freed let others in. */
-    static final long UNREST_NS = 1_000_000_000;
-
-    private final SegmentScheduler scheduler;
-    private final DesiredStates desired;
+    private final GpuTurns[] gpus;
     private final CycleClock clock;
-    private final BestEffortTurns turns;
-    private final Consumer<ProcessEntry> findHighest = this::findHighest;
-    private final Consumer<ProcessEntry> refreshOne = this::refresh;
-    private final boolean isPossible;
-    private final TaskTable tasks;
-    private boolean isOff;
-    /** Turns ended while a real-time task is open: slices stay, since giving them back would delay disables. */
-    private boolean keepsSlices;
-    private int highest;
-    /** When best effort is disabled for the segment that goes without so far; {@link Long#MAX_VALUE} = it need not. */
-    private long callDueNs = Long.MAX_VALUE;
-    private boolean isStale;
     private int processesVersion;
     /** When a process came or went. */
     private long changedNs;
@@ -63,21 +25,25 @@ final class Turns {
 
     Turns(final SegmentScheduler scheduler, final DesiredStates desired, final TaskTable tasks,
         final int maxContexts, final CycleClock clock) {
-        this.scheduler = scheduler;
-        this.tasks = tasks;
-        this.desired = desired;
         this.clock = clock;
-        turns = new BestEffortTurns(maxContexts + 1, (contextId, rests) -> desired.rest(0, contextId, rests));
-        isPossible = obstacle(desired.enforcer(0).mechanism(), desired.gpus()).isEmpty();
-        desired.onForget((gpu, contextId) -> turns.takesPart(contextId, false));
+        boolean isPossible = true;
+        for (int g = 0; g < desired.gpus(); g++) {
+            isPossible &= obstacle(desired.enforcer(g).mechanism()).isEmpty();
+        }
+        gpus = new GpuTurns[isPossible ? desired.gpus() : 0];
+        for (int g = 0; g < gpus.length; g++) {
+            gpus[g] = new GpuTurns(g, scheduler, desired, tasks, maxContexts, clock);
+        }
+        desired.onForget((gpu, contextId) -> {
+            if (gpu < gpus.length) {
+                gpus[gpu].forget(contextId);
+            }
+        });
     }
 
-    /** Why no turns can be taken, one line; empty if they can. */
-    static String obstacle(final Mechanism mechanism, final int gpus) {
+    /** Why a mechanism can take no turns, one line; empty if it can. */
+    static String obstacle(final Mechanism mechanism) {
         final Capabilities can = mechanism.capabilities();
-        if (gpus != 1) {
-            return "with " + gpus + " GPUs best effort takes no turns; use --gpus 1";
-        }
         return mechanism.slicesBoundWaits() && can.timeslice() && can.level() == Capabilities.INTERRUPT
             && !can.holdsLaunches() ? "" : "mechanism " + mechanism.name() + " has no time slices that bound a wait";
     }
@@ -87,8 +53,9 @@ final class Turns {
      * call that an open segment went without is made then. Slices are given back once no real-time task is open.
      */
     void allow(final boolean allowed) {
-        isStale |= isOff == allowed;
-        isOff = !allowed;
+        for (final GpuTurns gpu : gpus) {
+            gpu.allow(allowed);
+        }
     }
 
     /** Any thread: whether turns are taken; then processes are to be looked at now and then. */
@@ -98,39 +65,15 @@ final class Turns {
 
     /** Looks at who takes part: after each command, since all that changes it is one. */
     void refresh(final ProcessRegistry processes) {
-        if (!isPossible) {
-            return;
-        }
         if (processes.version() != processesVersion) {
             processesVersion = processes.version();
             changedNs = clock.nowNs();
         }
-        highest = 0;
-        if (scheduler.policy().enforces() && scheduler.sharing() == Sharing.TURNS) {
-            processes.forEach(findHighest);
+        boolean any = false;
+        for (final GpuTurns gpu : gpus) {
+            any |= gpu.refresh(processes);
         }
-        keepsSlices = isOff && highest > 0;
-        highest = isOff ? 0 : highest;
-        inUse = highest > 0;
-        processes.forEach(refreshOne);
-    }
-
-    private void findHighest(final ProcessEntry process) {
-        highest = Math.max(highest, scheduler.highestPriority(process.contexts[0]));
-    }
-
-    private void refresh(final ProcessEntry process) {
-        final int contextId = process.contexts[0];
-        final int priority = scheduler.highestPriority(contextId);
-        final boolean isBestEffort = highest > 0 && priority == 0 && scheduler.isSteerable(contextId);
-        isStale |= turns.takesPart(contextId, isBestEffort && !process.isIdle
-            && clock.nowNs() - process.sinceNs >= YOUNG_NS
-            && desired.enforcer(0).mechanism().units(process.refs[0]) != 0);
-        final boolean mayKeep = highest > 0 && priority == highest && !scheduler.hasLimitedShare(contextId);
-        if (keepsSlices) {
-            return;
-        }
-        desired.turnSlice(0, contextId, isBestEffort ? SHORT_NS : mayKeep ? LONG_NS : 0, isBestEffort);
+        inUse = any;
     }
 
     /**
@@ -142,20 +85,16 @@ final class Turns {
     void begins(final TaskEntry task, final boolean isReserved, final long beginNs) {
         task.patienceNs = 0;
         task.beganNs = 0;
-        if (highest > 0 && task.optimistic && !isReserved && !desired.hasDisabled(0) && turns.holder() >= 0
-            && beginNs - changedNs >= UNREST_NS) {
-            task.patienceNs = task.calls.patienceNs();
-            task.beganNs = beginNs;
-            task.preemptionsBefore = task.preemptions;
+        if (gpus.length > 0) {
+            gpus[task.gpu()].begins(task, isReserved, beginNs, changedNs);
         }
     }
 
     /** It ended. */
     void ends(final TaskEntry task, final long endNs) {
-        if (task.beganNs > 0 && turns.holder() >= 0 && task.preemptions == task.preemptionsBefore) {
-            task.calls.ended(task.patienceNs, endNs - task.beganNs);
+        if (gpus.length > 0) {
+            gpus[task.gpu()].ends(task, endNs);
         }
-        task.beganNs = 0;
     }
 
     /**
@@ -165,36 +104,32 @@ final class Turns {
      * @return whether best effort need not be disabled for the running segment now
      */
     boolean follow(final int gpu, final boolean isReserved) {
-        if (highest == 0 && !isStale) {
-            return false;
-        }
-        isStale = false;
-        final long nowNs = clock.nowNs();
-        turns.decide(isReserved || desired.hasDisabled(gpu), nowNs);
-        if (highest == 0) {
-            callDueNs = Long.MAX_VALUE;
-            return false;
-        }
-        final int running = scheduler.runningTask(gpu);
-        final TaskEntry task = running == SegmentScheduler.NONE || isReserved ? null : tasks.get(running);
-        final long dueNs = task == null || task.beganNs == 0 || task.patienceNs == 0 ? 0
-            : task.beganNs + task.patienceNs;
-        callDueNs = dueNs > nowNs ? dueNs : Long.MAX_VALUE;
-        return dueNs > nowNs;
+        return gpus.length > 0 && gpus[gpu].follow(isReserved);
     }
 
     /** An enforcer disabled or enabled a context. */
-    void applied(final int contextId, final boolean off, final long atNs) {
-        turns.applied(contextId, !off, atNs);
+    void applied(final int gpu, final int contextId, final boolean off, final long atNs) {
+        if (gpus.length > 0) {
+            gpus[gpu].applied(contextId, off, atNs);
+        }
     }
 
-    /** Whether {@link #follow} has something to do, be it that a turn is over. */
+    /** Whether {@link #follow} has something to do on some GPU, be it that a turn is over. */
     boolean isDue(final long nowNs) {
-        return isStale || nextNs() <= nowNs;
+        for (final GpuTurns gpu : gpus) {
+            if (gpu.isDue(nowNs)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** When a turn ends or a call is due, {@link Long#MAX_VALUE} if neither does by itself. */
     long nextNs() {
-        return Math.min(turns.nextNs(), callDueNs);
+        long nextNs = Long.MAX_VALUE;
+        for (final GpuTurns gpu : gpus) {
+            nextNs = Math.min(nextNs, gpu.nextNs());
+        }
+        return nextNs;
     }
 }

@@ -23,7 +23,7 @@ import java.util.List;
  */
 final class DispatchRig {
     static final int TASKS = 8;
-    static final int CONTEXTS = 8;
+    static final int CONTEXTS = 12;
 
     final FakeJournal events = new FakeJournal();
     final Counters counters = new Counters();

@@ -3,6 +3,7 @@ package dev.gpuseg.daemon.dispatch;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.core.BestEffortTurns;
@@ -12,6 +13,7 @@ import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.daemon.conductor.Client;
+import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.journal.EventKind;
 import java.util.List;
@@ -19,8 +21,8 @@ import org.junit.jupiter.api.Test;
 
 class TurnsTest {
     private static final long MS = 1_000_000;
-    private static final long SHORT = Turns.SHORT_NS;
-    private static final long LONG = Turns.LONG_NS;
+    private static final long SHORT = GpuTurns.SHORT_NS;
+    private static final long LONG = GpuTurns.LONG_NS;
 
     private DispatchRig rig = rig(1, true);
     private long nowNs;
@@ -41,11 +43,15 @@ class TurnsTest {
     }
 
     private TaskEntry task(final int id, final int priority, final int account) {
+        return task(id, priority, account, 0);
+    }
+
+    private TaskEntry task(final int id, final int priority, final int account, final int gpu) {
         final Client client = new Client(id, 1000 + id, 0, 0, 1, "robot" + id, null, null, null);
         final ProcessEntry process = rig.processes.register(client);
-        final int contextId = process.contexts[0];
+        final int contextId = process.contexts[gpu];
         final TaskEntry task = new TaskEntry(id, new ClientEntry(client, process, null), new FakeSlot(), contextId,
-            DispatchRig.request(id, "task" + id, priority));
+            new TaskOpen(id, id, "task" + id, priority, priority, gpu, true, 0, 0, 0));
         rig.tasks.add(task);
         rig.scheduler.addTask(new TaskParameters(id, contextId, priority, priority, 0, 0, true, OverrunAction.NOTIFY, 0,
             0).inAccount(account));
@@ -174,15 +180,69 @@ class TurnsTest {
         assertEquals(List.of(), off());
     }
 
+    /** A process with this many channels on each of two GPUs. */
+    private void foundOn(final int pid, final int onFirst, final int onSecond) {
+        rig.enforcers[0].mechanism.units = 0;   // others have none
+        rig.enforcers[1].mechanism.units = 0;
+        found(pid);
+        rig.enforcers[0].mechanism.unitsOf.put(pid, onFirst);
+        rig.enforcers[1].mechanism.unitsOf.put(pid, onSecond);
+    }
+
+    /** Contexts of a process are numbered GPU by GPU: those of process n are 2n - 1 and 2n. */
+    @Test
+    void shouldTakeTurnsOnEachGpuByItself() {
+        rig = rig(2, true);
+        foundOn(1, 3, 0);
+        foundOn(2, 3, 0);
+        foundOn(3, 0, 3);
+        foundOn(4, 0, 3);
+        final TaskEntry first = task(5, 50);
+        settle();
+        assertEquals(List.of(3), off());
+        assertEquals(List.of(), rig.enforcers[1].off(), "no real-time task is open there");
+        final TaskEntry second = task(6, 50, 0, 1);
+        settle();
+        assertEquals(1, off().size());
+        assertEquals(1, rig.enforcers[1].off().size());
+        final List<Integer> firstOff = off();
+        final List<Integer> secondOff = rig.enforcers[1].off();
+        rig.begin(first, ++ticket, false);
+        pass(BestEffortTurns.TURN_NS);
+        assertTrue(off().containsAll(List.of(1, 3)), "a segment has the GPU");
+        assertNotEquals(secondOff, rig.enforcers[1].off(), "the other GPU's turn ended meanwhile");
+        rig.end(first, ticket);
+        assertEquals(firstOff, off(), "the segment's time is not that of the turn");
+        pass(BestEffortTurns.TURN_NS);
+        assertNotEquals(firstOff, off());
+        rig.scheduler.removeTask(second.id, nowNs);
+        look(1);
+        assertEquals(List.of(), rig.enforcers[1].off());
+        assertTrue(rig.turns.isInUse());
+    }
+
+    /** It would wait through the turns of all. Segments beside it get the call, as it stays enabled. */
+    @Test
+    void shouldLeaveOutAProcessThatWorksOnSeveralGpus() {
+        rig = rig(2, true);
+        foundOn(1, 3, 0);
+        foundOn(2, 3, 0);
+        final TaskEntry task = task(3, 50);
+        settle();
+        tryBoth(task);
+        assertEquals("[1][1]".length(), segment(task, 5 * MS).length(), "one is off, the other needs no call");
+        foundOn(4, 3, 3);
+        settle();
+        assertEquals(1, off().size(), "the two others take turns");
+        assertEquals("[1, 3, 7][1, 3, 7]", segment(task, 5 * MS));
+        rig.enforcers[1].mechanism.unitsOf.put(4, 0);
+        settle();
+        assertEquals(2, off().size(), "it takes turns as well");
+    }
+
     @Test
     void shouldDoNothingOfTheKindWhereItIsNotPossible() {
         rig = rig(1, false);
-        found(1);
-        found(2);
-        task(3, 50);
-        settle();
-        assertEquals(List.of(), off());
-        rig = rig(2, true);
         found(1);
         found(2);
         task(3, 50);
@@ -317,7 +377,7 @@ class TurnsTest {
         look(1);
         pass(20 * MS);
         assertEquals("[1, 2, 4][1, 2, 4]", segment(task, 5 * MS));
-        pass(Turns.UNREST_NS);
+        pass(GpuTurns.UNREST_NS);
         assertFalse(segment(task, 5 * MS).startsWith("[1, 2"), "quiet again");
     }
 

@@ -5,11 +5,15 @@ import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.ContextRef;
 import dev.gpuseg.mechanisms.Mechanism;
+import java.util.HashMap;
+import java.util.Map;
 
 /** A device that does what it is asked at once, with the capabilities that a test gives it. */
 public final class FakeMechanism implements Mechanism {
     public Capabilities capabilities = new Capabilities(Capabilities.INTERRUPT, 0, 0, 0, 0, 64, true, "process");
     public int units = -1;
+    /** By pid, where it is another number. */
+    public final Map<Integer, Integer> unitsOf = new HashMap<>();
     public String remark = "";
     public boolean slicesBoundWaits;
 
@@ -66,7 +70,7 @@ public final class FakeMechanism implements Mechanism {
 
     @Override
     public int units(final ContextRef context) {
-        return units;
+        return unitsOf.getOrDefault(context.pid(), units);
     }
 
     @Override

@@ -12,6 +12,8 @@ import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.HeldFile;
 import dev.gpuseg.ipc.RuntimeDirectory;
+import dev.gpuseg.ipc.journal.EventKind;
+import dev.gpuseg.ipc.journal.JournalReader;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.tools.client.AdminClient;
 import dev.gpuseg.tools.process.Child;
@@ -32,6 +34,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -50,6 +53,9 @@ class NvidiaSystemTest {
     private static final int TASK_US = 1_000_000;
     private static final int OTHERS_US = 100;
     private static final int TURNS = 10;
+    /** Of the page of gpuseg-rm-app: makes its second context, and counts there. */
+    private static final int SECOND_CONTEXT_AT = 12;
+    private static final int SECOND_KERNELS_AT = 56;
     private static final int SEGMENTS = 400;
     /** Longer than many kernels of a best-effort process. */
     private static final int QUIET_MS = 300;
@@ -178,9 +184,11 @@ class NvidiaSystemTest {
     }
 
     /** A task that is open and begins nothing for a minute. */
-    private App idle(final String priority) throws IOException {
-        return app(BUILD.resolve("standin/gpuseg-bench-rt"), "--mode", "segment", "--kernel-ms", "5", "--per", "1",
-            "--jobs", "100", "--pause-ms", "60000", "--priority", priority, "--name", "camera");
+    private App idle(final String priority, final String... options) throws IOException {
+        final List<String> words = new ArrayList<>(List.of("--mode", "segment", "--kernel-ms", "5", "--per", "1",
+            "--jobs", "100", "--pause-ms", "60000", "--priority", priority, "--name", "camera"));
+        words.addAll(List.of(options));
+        return app(BUILD.resolve("standin/gpuseg-bench-rt"), words.toArray(new String[0]));
     }
 
     private App bestEffort(final Path program) throws IOException {
@@ -296,6 +304,46 @@ class NvidiaSystemTest {
         final long[] left = {first.kernels(), second.kernels()};
         await("both work", () -> first.kernels() > left[0] && second.kernels() > left[1]);
         assertEquals(0, first.wrong() + second.wrong());
+    }
+
+    private int disables(final int gpu) {
+        final AtomicInteger found = new AtomicInteger();
+        JournalReader.forEach(directory().journal(), event -> found.addAndGet(
+            event.kind() == EventKind.DISABLE && event.gpu() == gpu ? 1 : 0));
+        return found.get();
+    }
+
+    @Test
+    void shouldLetBestEffortTakeTurnsOnEachGpuByItself() throws Exception {
+        daemon("--gpus", "2");
+        final List<App> apps = new ArrayList<>();
+        for (int i = 0; i < 2 * 2; i++) {
+            final int gpu = i / 2;
+            final App app = app(BUILD.resolve("standin/gpuseg-bench-be"), "PAGE", "2", "1", "600",
+                Integer.toString(gpu));
+            await("its channels are known", () -> context(gpu, app).path("units").asInt() == 8);
+            apps.add(app);
+        }
+        idle("70", "--gpu", "1");
+        await("those of GPU 1 take turns", () -> disables(1) > TURNS);
+        assertEquals(OWN_US, timesliceUs(apps.get(0)), "no real-time task is open on GPU 0");
+        assertEquals(0, disables(0));
+        idle("70");
+        await("those of GPU 0 as well", () -> disables(0) > TURNS);
+        for (final App app : apps) {
+            await("it has a short slice", () -> timesliceUs(app) == OTHERS_US);
+            final long before = app.kernels();
+            await("it works", () -> app.kernels() > before + TURNS);
+        }
+        final App both = app(BUILD.resolve("gpuseg-rm-app"), "PAGE", "2", "gpus");
+        both.page().putInt(SECOND_CONTEXT_AT, 1);
+        await("it is on both", () -> context(0, both).path("units").asInt() > 0
+            && context(1, both).path("units").asInt() > 0);
+        final long before = both.kernels();
+        final long second = both.page().getLong(SECOND_KERNELS_AT);
+        await("it works on both", () -> both.kernels() > before + TURNS
+            && both.page().getLong(SECOND_KERNELS_AT) > second + TURNS);
+        assertEquals(0, apps.stream().mapToLong(App::wrong).sum() + both.wrong());
     }
 
     /** A loop with a part of the space. */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package dev.gpuseg.daemon.dispatch;
+
+import dev.gpuseg.core.BestEffortTurns;
+import dev.gpuseg.core.CallChoice;
+import dev.gpuseg.core.SegmentScheduler;
+import dev.gpuseg.core.Sharing;
+import dev.gpuseg.daemon.enforce.DesiredStates;
+import java.util.function.Consumer;
+
+/**
+ * {@link Turns} of one GPU: while real-time tasks are open on it, its best-effort contexts take turns
+ * ({@link BestEffortTurns}) and have short time slices, and the contexts of the highest real-time tasks have long ones,
+ * so that a begin that waits for no driver call meets one context that yields within a switch
+ * ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}).
+ *
+ * <p>A process takes part if it has channels on the GPU, used CPU time lately ({@link ProcessEntry#isIdle}) and is no
+ * longer young: one that loads its modules would have a turn without work. Those that do not take part stay enabled
+ * with their short slice, and are disabled by the scheduler as ever. One that works on several GPUs takes part on none:
+ * it would wait through the turns of all. While there is one, segments get the call.
+ *
+ * <p>What a process with a long slice launches outside of its segments has nearly the whole GPU beside best effort. So
+ * a user whose share of the GPU is limited gets none: he would keep more than that by not beginning.
+ *
+ * <p>Whether a begun segment needs the call that disables best effort is what {@link CallChoice} found; shortly after a
+ * process came or went it gets it in any case.
+ *
+ * <p>Dispatcher thread only.
+ */
+final class GpuTurns {
+    /** Of best-effort contexts. */
+    static final long SHORT_NS = BestEffortTurns.SHORT_SLICE_NS;
+    /** Of the contexts of the highest real-time tasks: longer than any segment. */
+    static final long LONG_NS = BestEffortTurns.LONG_SLICE_NS;
+    /** A process that is known for less takes no part. */
+    static final long YOUNG_NS = 2_000_000_000;
+    /** So long after a process came or went segments get the call: contexts that are made or freed let others in. */
+    static final long UNREST_NS = 1_000_000_000;
+
+    private final int gpu;
+    private final SegmentScheduler scheduler;
+    private final DesiredStates desired;
+    private final CycleClock clock;
+    private final BestEffortTurns turns;
+    private final Consumer<ProcessEntry> findHighest = this::findHighest;
+    private final Consumer<ProcessEntry> refreshOne = this::refresh;
+    private final TaskTable tasks;
+    private boolean isOff;
+    /** Turns ended while a real-time task is open: slices stay, since giving them back would delay disables. */
+    private boolean keepsSlices;
+    private int highest;
+    /** When best effort is disabled for the segment that goes without so far; {@link Long#MAX_VALUE} = it need not. */
+    private long callDueNs = Long.MAX_VALUE;
+    private boolean isStale;
+    /** A best-effort process works on this GPU and on others. */
+    private boolean isShared;
+
+    GpuTurns(final int gpu, final SegmentScheduler scheduler, final DesiredStates desired, final TaskTable tasks,
+        final int maxContexts, final CycleClock clock) {
+        this.gpu = gpu;
+        this.scheduler = scheduler;
+        this.tasks = tasks;
+        this.desired = desired;
+        this.clock = clock;
+        turns = new BestEffortTurns(maxContexts + 1, (contextId, rests) -> desired.rest(gpu, contextId, rests));
+    }
+
+    /** A context is gone. */
+    void forget(final int contextId) {
+        turns.takesPart(contextId, false);
+    }
+
+    /**
+     * Whether turns may be taken; they may at first. Of effect with the next {@link #refresh} and {@link #follow}: the
+     * call that an open segment went without is made then. Slices are given back once no real-time task is open.
+     */
+    void allow(final boolean allowed) {
+        isStale |= isOff == allowed;
+        isOff = !allowed;
+    }
+
+    /** Looks at who takes part; whether turns are taken then. */
+    boolean refresh(final ProcessRegistry processes) {
+        highest = 0;
+        isShared = false;
+        if (scheduler.policy().enforces() && scheduler.sharing() == Sharing.TURNS) {
+            processes.forEach(findHighest);
+        }
+        keepsSlices = isOff && highest > 0;
+        highest = isOff ? 0 : highest;
+        processes.forEach(refreshOne);
+        return highest > 0;
+    }
+
+    private void findHighest(final ProcessEntry process) {
+        highest = Math.max(highest, scheduler.highestPriority(process.contexts[gpu]));
+    }
+
+    private void refresh(final ProcessEntry process) {
+        final int contextId = process.contexts[gpu];
+        final int priority = scheduler.highestPriority(contextId);
+        final boolean isBestEffort = highest > 0 && priority == 0 && scheduler.isSteerable(contextId);
+        final boolean works = isBestEffort && !process.isIdle && units(process, gpu) != 0;
+        final boolean onSeveral = works && worksElsewhere(process);
+        isShared |= onSeveral;
+        isStale |= turns.takesPart(contextId, works && !onSeveral && clock.nowNs() - process.sinceNs >= YOUNG_NS);
+        final boolean mayKeep = highest > 0 && priority == highest && !scheduler.hasLimitedShare(contextId);
+        if (keepsSlices) {
+            return;
+        }
+        desired.turnSlice(gpu, contextId, isBestEffort ? SHORT_NS : mayKeep ? LONG_NS : 0, isBestEffort);
+    }
+
+    private boolean worksElsewhere(final ProcessEntry process) {
+        for (int g = 0; g < desired.gpus(); g++) {
+            if (g != gpu && units(process, g) > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private int units(final ProcessEntry process, final int on) {
+        return desired.enforcer(on).mechanism().units(process.refs[on]);
+    }
+
+    /**
+     * A segment begins; before the scheduler is told.
+     *
+     * @param isReserved the GPU was kept free for it
+     * @param beginNs    when, CLOCK_MONOTONIC ns
+     * @param changedNs  when a process came or went
+     */
+    void begins(final TaskEntry task, final boolean isReserved, final long beginNs, final long changedNs) {
+        task.patienceNs = 0;
+        task.beganNs = 0;
+        if (highest > 0 && task.optimistic && !isReserved && !desired.hasDisabled(gpu) && turns.holder() >= 0
+            && !isShared && beginNs - changedNs >= UNREST_NS) {
+            task.patienceNs = task.calls.patienceNs();
+            task.beganNs = beginNs;
+            task.preemptionsBefore = task.preemptions;
+        }
+    }
+
+    /** It ended. */
+    void ends(final TaskEntry task, final long endNs) {
+        if (task.beganNs > 0 && turns.holder() >= 0 && task.preemptions == task.preemptionsBefore) {
+            task.calls.ended(task.patienceNs, endNs - task.beganNs);
+        }
+        task.beganNs = 0;
+    }
+
+    /**
+     * Follows what the scheduler decided; published with it.
+     *
+     * @param isReserved the GPU is kept free
+     * @return whether best effort need not be disabled for the running segment now
+     */
+    boolean follow(final boolean isReserved) {
+        if (highest == 0 && !isStale) {
+            return false;
+        }
+        isStale = false;
+        final long nowNs = clock.nowNs();
+        turns.decide(isReserved || desired.hasDisabled(gpu), nowNs);
+        if (highest == 0) {
+            callDueNs = Long.MAX_VALUE;
+            return false;
+        }
+        final int running = scheduler.runningTask(gpu);
+        final TaskEntry task = running == SegmentScheduler.NONE || isReserved ? null : tasks.get(running);
+        final long dueNs = task == null || task.beganNs == 0 || task.patienceNs == 0 ? 0
+            : task.beganNs + task.patienceNs;
+        callDueNs = dueNs > nowNs ? dueNs : Long.MAX_VALUE;
+        return dueNs > nowNs;
+    }
+
+    /** An enforcer disabled or enabled a context. */
+    void applied(final int contextId, final boolean off, final long atNs) {
+        turns.applied(contextId, !off, atNs);
+    }
+
+    /** Whether {@link #follow} has something to do, be it that a turn is over. */
+    boolean isDue(final long nowNs) {
+        return isStale || nextNs() <= nowNs;
+    }
+
+    /** When a turn ends or a call is due, {@link Long#MAX_VALUE} if neither does by itself. */
+    long nextNs() {
+        return Math.min(turns.nextNs(), callDueNs);
+    }
+}
