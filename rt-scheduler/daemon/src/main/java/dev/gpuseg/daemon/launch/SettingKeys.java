@@ -295,7 +295,7 @@ public final class SettingKeys {
                 + "`gpuseg run`, explained in gpuseg.yaml(5):"));
             for (final OptionSpec key : defaults().spec.options()) {
                 lines.add("  " + key.longestName() + ": " + String.join(" ", key.description())
-                    .replace("${DEFAULT-VALUE}", String.valueOf(key.defaultValueString())));
+                    .replace("${DEFAULT-VALUE}", String.valueOf(key.defaultValueString())).replace("%", "%%"));
             }
             command.usageMessage().footer(lines.toArray(new String[0]));
             return command;
