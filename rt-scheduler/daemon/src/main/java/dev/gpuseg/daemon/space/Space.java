@@ -54,7 +54,7 @@ public record Space(int reservePercent, List<BigDecimal> places) {
         if (all.compareTo(BigDecimal.valueOf(WHOLE - reservePercent)) > 0) {
             throw new IllegalArgumentException("space-places is " + text(places, "%,") + "%, together " + all
                 + "%, and a space-reserve of " + reservePercent + "% leaves " + (WHOLE - reservePercent)
-                + "%; give less, like " + text(equal(reservePercent, places.size()).places(), "%,") + "%");
+                + "%; give less (docs/space.md: not every limit computes right)");
         }
     }
 
