@@ -444,9 +444,7 @@ static void enter_space(const char *dir, const struct request *r)
 		say_outside(why);
 		return;
 	}
-	if (!r->priority && !same)
-		place = space_take_place(dir, &space);
-	if (!r->priority && !same && place < 0) {
+	if (!r->priority && !same && (place = space_take_place(dir, &space)) < 0) {
 		snprintf(why, sizeof(why),
 			 "all %u places of the space are taken (space-places of the daemon's settings)", space.places);
 		unsetenv(MPS_PIPE);

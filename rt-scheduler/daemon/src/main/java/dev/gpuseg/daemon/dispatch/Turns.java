@@ -17,6 +17,7 @@ import dev.gpuseg.mechanisms.Mechanism;
 final class Turns {
     private final GpuTurns[] gpus;
     private final CycleClock clock;
+    private final boolean isPossible;
     private int processesVersion;
     /** When a process came or went. */
     private long changedNs;
@@ -26,19 +27,14 @@ final class Turns {
     Turns(final SegmentScheduler scheduler, final DesiredStates desired, final TaskTable tasks,
         final int maxContexts, final CycleClock clock) {
         this.clock = clock;
-        boolean isPossible = true;
-        for (int g = 0; g < desired.gpus(); g++) {
-            isPossible &= obstacle(desired.enforcer(g).mechanism()).isEmpty();
-        }
-        gpus = new GpuTurns[isPossible ? desired.gpus() : 0];
+        gpus = new GpuTurns[desired.gpus()];
+        boolean obstructed = false;
         for (int g = 0; g < gpus.length; g++) {
             gpus[g] = new GpuTurns(g, scheduler, desired, tasks, maxContexts, clock);
+            obstructed |= !obstacle(desired.enforcer(g).mechanism()).isEmpty();
         }
-        desired.onForget((gpu, contextId) -> {
-            if (gpu < gpus.length) {
-                gpus[gpu].forget(contextId);
-            }
-        });
+        isPossible = !obstructed;
+        desired.onForget((gpu, contextId) -> gpus[gpu].forget(contextId));
     }
 
     /** Why a mechanism can take no turns, one line; empty if it can. */
@@ -65,6 +61,9 @@ final class Turns {
 
     /** Looks at who takes part: after each command, since all that changes it is one. */
     void refresh(final ProcessRegistry processes) {
+        if (!isPossible) {
+            return;
+        }
         if (processes.version() != processesVersion) {
             processesVersion = processes.version();
             changedNs = clock.nowNs();
@@ -83,18 +82,12 @@ final class Turns {
      * @param beginNs    when, CLOCK_MONOTONIC ns
      */
     void begins(final TaskEntry task, final boolean isReserved, final long beginNs) {
-        task.patienceNs = 0;
-        task.beganNs = 0;
-        if (gpus.length > 0) {
-            gpus[task.gpu()].begins(task, isReserved, beginNs, changedNs);
-        }
+        gpus[task.gpu()].begins(task, isReserved, beginNs, changedNs);
     }
 
     /** It ended. */
     void ends(final TaskEntry task, final long endNs) {
-        if (gpus.length > 0) {
-            gpus[task.gpu()].ends(task, endNs);
-        }
+        gpus[task.gpu()].ends(task, endNs);
     }
 
     /**
@@ -104,14 +97,12 @@ final class Turns {
      * @return whether best effort need not be disabled for the running segment now
      */
     boolean follow(final int gpu, final boolean isReserved) {
-        return gpus.length > 0 && gpus[gpu].follow(isReserved);
+        return gpus[gpu].follow(isReserved);
     }
 
     /** An enforcer disabled or enabled a context. */
     void applied(final int gpu, final int contextId, final boolean off, final long atNs) {
-        if (gpus.length > 0) {
-            gpus[gpu].applied(contextId, off, atNs);
-        }
+        gpus[gpu].applied(contextId, off, atNs);
     }
 
     /** Whether {@link #follow} has something to do on some GPU, be it that a turn is over. */

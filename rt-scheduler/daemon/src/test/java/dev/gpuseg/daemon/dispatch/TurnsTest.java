@@ -230,7 +230,8 @@ class TurnsTest {
         final TaskEntry task = task(3, 50);
         settle();
         tryBoth(task);
-        assertEquals("[1][1]".length(), segment(task, 5 * MS).length(), "one is off, the other needs no call");
+        final String without = segment(task, 5 * MS);
+        assertTrue(List.of("[1][1]", "[3][3]").contains(without), without);
         foundOn(4, 3, 3);
         settle();
         assertEquals(1, off().size(), "the two others take turns");
