@@ -70,13 +70,17 @@ Section Check.
 
   Definition unless (holds : bool) (f : failure) : list failure := if holds then [] else [f].
 
+  (** The right-hand sides of tasks and of windows. *)
+  Variable right : nat -> N.
+  Variable window_right : nat -> segment N -> N.
+
   Definition segment_failures i js :=
     let '(j, s) := js in
     unless (N.eqb (s_total s) (s_host s + s_device s)) (TotalIsNotHostPlusDevice i j)
     (* The call of end needs the core: it is the last instant of the host part. *)
     ++ unless (N.ltb 0 (s_host s)) (NoHostPart i j)
     ++ unless (N.leb (t_response (line i)) (s_window s)
-               || N.leb (window_right_hand_side i (segment_of s)) (s_window s)) (WindowBelowRightHandSide i j).
+               || N.leb (window_right i (segment_of s)) (s_window s)) (WindowBelowRightHandSide i j).
 
   Definition numbered {X : Type} (l : list X) := combine (seq 0 (length l)) l.
 
@@ -87,7 +91,7 @@ Section Check.
     ++ unless (N.leb (t_response t) (t_deadline t)) (ResponseAboveDeadline i)
     ++ unless (negb (uses N set_of i) || Nat.ltb (N.to_nat (t_gpu t)) (length (c_gpus c))) (UnknownGpu i)
     ++ unless (uses N set_of i || N.eqb (t_blocking t) 0) (BlockingOfCpuOnlyTask i)
-    ++ unless (N.leb (right_hand_side i) (t_response t)) (ResponseBelowRightHandSide i)
+    ++ unless (N.leb (right i) (t_response t)) (ResponseBelowRightHandSide i)
     ++ flat_map (segment_failures i) (numbered (t_segs t)).
 
   Definition pair_failures i h :=
@@ -107,10 +111,11 @@ Section Check.
 
   Definition all := seq 0 (length (c_tasks c)).
 
-  Definition failures : list failure :=
+  Definition failures_with : list failure :=
     flat_map gpu_failures (numbered (c_gpus c))
     ++ flat_map task_failures all
     ++ flat_map (fun i => flat_map (pair_failures i) all) all.
-
-  Definition check : bool := match failures with [] => true | _ => false end.
 End Check.
+
+Definition failures c := failures_with c (right_hand_side c) (window_right_hand_side c).
+Definition check c : bool := match failures c with [] => true | _ => false end.

@@ -176,6 +176,18 @@ Qed.
 Lemma total_in {X} (l : list X) f x : In x l -> f x <= total l f.
 Proof. induction l; simpl. contradiction. intros [-> | H]. lia. specialize (IHl H). lia. Qed.
 
+Lemma total_at_most_one {X} (l : list X) f :
+  NoDup l -> (forall x, In x l -> f x <= 1) -> (forall x y, In x l -> In y l -> 0 < f x -> 0 < f y -> x = y) ->
+  total l f <= 1.
+Proof.
+  induction l as [| a l IH]; simpl; intros Hn H1 Hu. lia. inversion Hn as [| ? ? Ha Hl]; subst.
+  assert (total l f <= 1) by (apply IH; auto).
+  destruct (f a) as [| n] eqn:E. lia. pose proof (H1 a (or_introl eq_refl)).
+  assert (total l f = 0); [| lia].
+  rewrite (total_ext l f (fun _ => 0)). apply total_zero.
+  intros x Hx. destruct (f x) eqn:Ex; auto. exfalso. apply Ha. rewrite (Hu a x); auto; lia.
+Qed.
+
 (** If every instant of [s, e) has some property of a list, their counts add up to the length at least. *)
 Lemma cnt_any (Ps : list (nat -> bool)) s e :
   cnt (fun t => existsb (fun P => P t) Ps) s e <= total Ps (fun P => cnt P s e).
@@ -280,6 +292,50 @@ Section Work.
         destruct (Hin t m Ht Em). lia.
     - eapply Nat.le_trans. apply (total_mono _ _ (fun _ => w)). auto.
       rewrite total_const, seq_length. lia.
+  Qed.
+
+  (** The jobs whose instants lie in [s, e) are N in a row, if they arrive at s - Jr or later. *)
+  Lemma jobs_in_range f s e Jr :
+    (forall t m, s <= t < e -> f t = Some m -> arr m <= t /\ s <= arr m + Jr) ->
+    exists m1, forall t m, s <= t < e -> f t = Some m -> m1 <= m < m1 + ceil_nat (e - s + Jr) T.
+  Proof.
+    intro Hin. set (N := ceil_nat (e - s + Jr) T).
+    assert (HN : e - s + Jr <= N * T) by (apply ceil_nat_enough; auto).
+    destruct (cnt (is_some f) s e) as [| c] eqn:E0.
+    { exists 0. intros t m Ht Em. pose proof (cnt_pos_intro (is_some f) s e t Ht) as H. unfold is_some in H at 1.
+      rewrite Em in H. specialize (H eq_refl). lia. }
+    destruct (cnt_pos (is_some f) s e ltac:(lia)) as [t0 [Ht0 Hs0]].
+    unfold is_some in Hs0. destruct (f t0) as [m0 |] eqn:Em0; try discriminate.
+    assert (Hq : (s <=? arr m0 + Jr) = true) by (apply Nat.leb_le; destruct (Hin t0 m0 Ht0 Em0); auto).
+    destruct (first_true (fun m => s <=? arr m + Jr) m0 Hq) as [m1 [_ [Hm1 Hmin]]]. apply Nat.leb_le in Hm1.
+    exists m1. intros t m Ht Em. destruct (Hin t m Ht Em) as [Ha Hb]. split.
+    - destruct (le_lt_dec m1 m) as [| L]; auto. specialize (Hmin m L). apply Nat.leb_gt in Hmin. lia.
+    - destruct (le_lt_dec (m1 + N) m) as [L |]; auto. exfalso.
+      pose proof (arrivals_apart m1 (m - m1)) as HA. replace (m1 + (m - m1)) with m in HA by lia.
+      assert (N * T <= (m - m1) * T) by (apply Nat.mul_le_mono_r; lia). lia.
+  Qed.
+
+  (** Work without carry-in is below its bound if one of the jobs has not had all its work. *)
+  Lemma work_strict f s e Jr w m0 :
+    (forall t m, s <= t < e -> f t = Some m -> arr m <= t /\ s <= arr m + Jr) ->
+    (forall m, cnt (is_job f m) s e <= w) ->
+    arr m0 < e -> s <= arr m0 + Jr -> cnt (is_job f m0) s e < w ->
+    cnt (is_some f) s e < ceil_nat (e - s + Jr) T * w.
+  Proof.
+    intros Hin Hw Ha0 Hs0 Hlt. set (N := ceil_nat (e - s + Jr) T).
+    assert (HN : e - s + Jr <= N * T) by (apply ceil_nat_enough; auto).
+    assert (Hq : (s <=? arr m0 + Jr) = true) by (apply Nat.leb_le; auto).
+    destruct (first_true (fun m => s <=? arr m + Jr) m0 Hq) as [m1 [Hm10 [Hm1 Hmin]]]. apply Nat.leb_le in Hm1.
+    assert (Hrange : forall m, arr m < e -> s <= arr m + Jr -> m1 <= m < m1 + N).
+    { intros m Ha Hb. split.
+      - destruct (le_lt_dec m1 m) as [| L]; auto. specialize (Hmin m L). apply Nat.leb_gt in Hmin. lia.
+      - destruct (le_lt_dec (m1 + N) m) as [L |]; auto. exfalso.
+        pose proof (arrivals_apart m1 (m - m1)) as HA. replace (m1 + (m - m1)) with m in HA by lia.
+        assert (N * T <= (m - m1) * T) by (apply Nat.mul_le_mono_r; lia). lia. }
+    eapply Nat.le_lt_trans. apply (cnt_jobs f s e m1 N).
+    - intros t m Ht Em. destruct (Hin t m Ht Em). apply Hrange; lia.
+    - replace (N * w) with (total (seq m1 N) (fun _ => w)) by (rewrite total_const, seq_length; auto).
+      apply (total_lt _ _ _ m0); auto. apply in_seq. apply Hrange; auto.
   Qed.
 
   Lemma work_at_rate_one f s e R w :

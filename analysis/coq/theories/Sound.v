@@ -3,7 +3,7 @@
     statement about every schedule. *)
 
 From Coq Require Import List NArith Bool Arith Lia.
-From Gpuseg Require Import Recurrence Counting Model Window Checker.
+From Gpuseg Require Import Recurrence Counting Model Contexts Window Checker.
 Import ListNotations.
 
 Notation "# x" := (N.to_nat x) (at level 5, right associativity).
@@ -158,22 +158,21 @@ Ltac split_failures H :=
 
 Section Accepted.
   Variable c : certificate.
-  Hypothesis accepted : check c = true.
+  Variable right : nat -> N.
+  Variable window_right : nat -> segment N -> N.
+  Hypothesis no_failures : failures_with c right window_right = [].
   Notation q := (set_of c).
   Notation p := (nat_set q).
 
-  Lemma no_failures : failures c = [].
-  Proof. unfold check in accepted. destruct (failures c); auto; discriminate. Qed.
-
-  Lemma no_task_failures i : i < count p -> task_failures c i = [].
+  Lemma no_task_failures i : i < count p -> task_failures c right window_right i = [].
   Proof.
-    intro Hi. pose proof no_failures as H. unfold failures in H. apply app_eq_nil in H. destruct H as [_ H].
+    intro Hi. pose proof no_failures as H. unfold failures_with in H. apply app_eq_nil in H. destruct H as [_ H].
     apply app_eq_nil in H. destruct H as [H _]. apply (flat_map_nil _ _ H). unfold all. apply in_seq. split. lia. exact Hi.
   Qed.
 
   Lemma no_pair_failures i h : i < count p -> h < count p -> pair_failures c i h = [].
   Proof.
-    intros Hi Hh. pose proof no_failures as H. unfold failures in H. apply app_eq_nil in H. destruct H as [_ H].
+    intros Hi Hh. pose proof no_failures as H. unfold failures_with in H. apply app_eq_nil in H. destruct H as [_ H].
     apply app_eq_nil in H. destruct H as [_ H].
     assert (Hin : forall x, x < count p -> In x (all c)) by (intros x Hx; unfold all; apply in_seq; split; [lia | exact Hx]).
     pose proof (flat_map_nil _ _ H i (Hin i Hi)) as H2. simpl in H2. apply (flat_map_nil _ _ H2). auto.
@@ -189,7 +188,29 @@ Section Accepted.
     exists (0 + j). apply G. auto.
   Qed.
 
-  Lemma accepted_valid : valid p.
+  Lemma accepted_R i : i < count p -> #(right i) <= R p i.
+  Proof.
+    intros Hi. pose proof (no_task_failures i Hi) as H. unfold task_failures in H. split_failures H.
+    apply N.leb_le in F4. change (R p i) with #(t_response (line c i)). lia.
+  Qed.
+
+  Lemma accepted_F i s : i < count p -> In s (segs p i) -> R p i <= length_bound s \/
+    exists g, s = nat_segment g /\ #(window_right i g) <= length_bound s.
+  Proof.
+    intros Hi Hs. pose proof (no_task_failures i Hi) as H. unfold task_failures in H. split_failures H.
+    simpl in Hs. rewrite map_map in Hs. apply in_map_iff in Hs. destruct Hs as [x [<- Hx]].
+    destruct (numbered_in _ _ Hx) as [j Hj]. pose proof (flat_map_nil _ _ H (j, x) Hj) as H2.
+    unfold segment_failures in H2. split_failures H2. apply unless_nil in H2.
+    apply orb_true_iff in H2. destruct H2 as [H2 | H2]; apply N.leb_le in H2.
+    - left. simpl. lia.
+    - right. exists (segment_of x). split; auto. simpl. lia.
+  Qed.
+
+  (** The right-hand side contains the work of the task itself. *)
+  Hypothesis contains : forall i,
+    J p i + (C p i + (n_Gm p i + n_Ge p i)) + n_updates p i + B p i <= #(right i).
+
+  Lemma accepted_set : well_formed p.
   Proof.
     constructor.
     - intros i Hi. pose proof (no_task_failures i Hi) as H. unfold task_failures in H. split_failures H.
@@ -198,17 +219,7 @@ Section Accepted.
       apply N.leb_le in F0. simpl. clear - F0. lia.
     - intros i Hi. pose proof (no_task_failures i Hi) as H. unfold task_failures in H. split_failures H.
       apply N.leb_le in F1. simpl. clear - F1. lia.
-    - intros i Hi. pose proof (no_task_failures i Hi) as H. unfold task_failures in H. split_failures H.
-      apply N.leb_le in F4. rewrite agree_rhs. unfold right_hand_side in F4.
-      change (R p i) with #(t_response (line c i)). lia.
-    - intros i s Hi Hs. pose proof (no_task_failures i Hi) as H. unfold task_failures in H. split_failures H.
-      simpl in Hs. rewrite map_map in Hs. apply in_map_iff in Hs. destruct Hs as [x [<- Hx]].
-      destruct (numbered_in _ _ Hx) as [j Hj]. pose proof (flat_map_nil _ _ H (j, x) Hj) as H2.
-      unfold segment_failures in H2. split_failures H2. apply unless_nil in H2.
-      apply orb_true_iff in H2. destruct H2 as [H2 | H2]; apply N.leb_le in H2.
-      + left. simpl. lia.
-      + right. change (length_bound (nat_segment (segment_of x))) with #(length_bound (segment_of x)).
-        rewrite agree_window_rhs. unfold window_right_hand_side in H2. change (length_bound (segment_of x)) with (s_window x) in *. lia.
+    - intros i Hi. pose proof (accepted_R i Hi) as H. pose proof (contains i). lia.
     - intros i Hi Hl. pose proof (no_task_failures i Hi) as H. unfold task_failures in H. split_failures H.
       apply orb_true_iff in F3. destruct F3 as [F3 | F3].
       + exfalso. unfold uses, eta in F3. simpl in F3, Hl. rewrite map_length in F3. rewrite !map_length in Hl.
@@ -225,6 +236,23 @@ Section Accepted.
       rewrite Hs, Hc, !N.eqb_refl in F1. simpl in F1. apply eqb_prop in F1. simpl.
       rewrite <- !N.ltb_lt, F1. tauto.
   Qed.
+End Accepted.
+
+Section Sound.
+  Variable c : certificate.
+  Hypothesis accepted : check c = true.
+  Notation q := (set_of c).
+  Notation p := (nat_set q).
+
+  Lemma accepted_valid : valid p.
+  Proof.
+    assert (H : failures c = []). { unfold check in accepted. destruct (failures c); auto; discriminate. }
+    unfold failures in H. constructor.
+    - apply (accepted_set c _ _ H). intro i. unfold right_hand_side. rewrite <- agree_rhs. unfold rhs, own. lia.
+    - intros i Hi. rewrite agree_rhs. apply (accepted_R c _ _ H i Hi).
+    - intros i s Hi Hs. destruct (accepted_F c _ _ H i s Hi Hs) as [H1 | [g [-> H1]]]; auto. right.
+      change (length_bound (nat_segment g)) with #(length_bound g) in *. rewrite agree_window_rhs. exact H1.
+  Qed.
 
   (** An accepted certificate is a theorem about every schedule: each job is complete R after its arrival. *)
   Theorem checker_sound : forall s, obeys p s -> forall i k t,
@@ -239,4 +267,15 @@ Section Accepted.
     intros s Hs i k Hi. apply (checker_sound s Hs i k); auto.
     pose proof (R_at_most_D _ accepted_valid i Hi) as H. simpl in H. lia.
   Qed.
-End Accepted.
+
+  (** Theorems 7 and 14: so it is about every schedule of the daemon with contexts of idle tasks enabled (K) and
+      anticipation (A). *)
+  Corollary daemon_sound : forall s d, daemon_obeys p s d -> cores_obey p s -> forall i k t,
+    i < length (c_tasks c) -> arrival s i k + #(t_response (line c i)) <= t -> complete s i k t = true.
+  Proof. intros s d Hd Hc. apply checker_sound. apply (daemon_model p s d Hd Hc). Qed.
+
+  (** And about every schedule without either. *)
+  Corollary holder_sound : forall s, holder_obeys p s -> forall i k t,
+    i < length (c_tasks c) -> arrival s i k + #(t_response (line c i)) <= t -> complete s i k t = true.
+  Proof. intros s Hs. apply checker_sound. apply (holder_model p s Hs). Qed.
+End Sound.

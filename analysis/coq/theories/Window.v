@@ -27,20 +27,25 @@ Notation n_windows := (windows nat 0 Nat.add Nat.mul Nat.sub ceil_nat ident).
 Notation n_window_rhs := (window_rhs nat 0 Nat.add Nat.mul Nat.sub Nat.min ceil_nat ident).
 Notation n_rhs := (rhs nat 0 Nat.add Nat.mul Nat.sub Nat.min ceil_nat ident).
 
-(** What the checker checks, in natural numbers. *)
-Record valid (p : set nat) : Prop := {
+(** What the checker checks, in natural numbers: what every analysis needs of a set, ... *)
+Record well_formed (p : set nat) : Prop := {
   T_positive : forall i, i < count p -> 0 < T p i;
   D_at_most_T : forall i, i < count p -> D p i <= T p i;
   R_at_most_D : forall i, i < count p -> R p i <= D p i;
-  R_above_rhs : forall i, i < count p -> n_rhs p i <= R p i;
-  F_above_rhs : forall i s, i < count p -> In s (segs p i) ->
-    R p i <= length_bound s \/ n_window_rhs p i s (length_bound s) <= length_bound s;
+  R_contains : forall i, i < count p -> J p i + (C p i + (n_Gm p i + n_Ge p i)) + n_updates p i + B p i <= R p i;
   no_blocking : forall i, i < count p -> length (segs p i) = 0 -> B p i = 0;
   cpu_distinct : forall i h, i < count p -> h < count p -> i <> h -> core p i = core p h -> prio p i <> prio p h;
   gpu_distinct : forall i h, i < count p -> h < count p -> i <> h -> n_same p i h = true ->
     gprio p i <> gprio p h;
   same_order : forall i h, i < count p -> h < count p -> i <> h -> core p i = core p h -> n_same p i h = true ->
     ((prio p i < prio p h)%N <-> (gprio p i < gprio p h)%N) }.
+
+(** ... and the recurrences of theorem 1. *)
+Record valid (p : set nat) : Prop := {
+  valid_set :> well_formed p;
+  R_above_rhs : forall i, i < count p -> n_rhs p i <= R p i;
+  F_above_rhs : forall i s, i < count p -> In s (segs p i) ->
+    R p i <= length_bound s \/ n_window_rhs p i s (length_bound s) <= length_bound s }.
 
 Lemma total_nth {X} (l : list X) d f : total (seq 0 (length l)) (fun j => f (nth j l d)) = total l f.
 Proof.
@@ -64,8 +69,8 @@ Qed.
 Section Proof.
   Variable p : set nat.
   Variable s : schedule.
-  Hypothesis V : valid p.
-  Hypothesis M : obeys p s.
+  Hypothesis V : well_formed p.
+  Hypothesis M : gpus_obey p s.
 
   Notation task i := (i < count p).
   Notation arr := (arrival s).
@@ -169,9 +174,12 @@ Section Proof.
         destruct (holder_or_outranked _ _ _ _ Hto Hpo') as [n' [m2 [j2 [Hn' _]]]]. rewrite Hgo, E in Hn'. discriminate.
   Qed.
 
-  (** The job whose begin or end causes the change at c. *)
+  (** The job whose window begins (it holds the GPU then) or ends (it held the GPU until then) at c, if any. *)
   Definition owner g c : option (nat * nat) :=
-    let old := match before s g c with Some (o, m, _) => Some (o, m) | None => None end in
+    let old := match before s g c with
+      | Some (o, m, j) => if Nat.eqb (closes s o m j) c then Some (o, m) else None
+      | None => None
+      end in
     match holder s g c with
     | Some (n, m, j) => if Nat.eqb (opens s n m j) c then Some (n, m) else old
     | None => old
@@ -181,149 +189,142 @@ Section Proof.
   Proof. intros H E. unfold owner. rewrite H, E, Nat.eqb_refl. reflexivity. Qed.
 
   (** The window of the owner begins or ends at c. *)
-  Lemma owner_window g c x m : changed s g c -> owner g c = Some (x, m) ->
+  Lemma owner_window g c x m : owner g c = Some (x, m) ->
     task x /\ gpu p x = g /\ exists j, j < segments p x /\
       ((opens s x m j = c /\ ph x m c = Win j) \/ (closes s x m j = c /\ exists b, c = S b /\ ph x m b = Win j)).
   Proof.
-    intros Hc Ho. assert (Hold : forall b o m' j', c = S b -> holder s g b = Some (o, m', j') ->
-      closes s o m' j' = c -> o = x -> m' = m -> task x /\ gpu p x = g /\ exists j, j < segments p x /\
+    assert (Hold : match before s g c with
+        | Some (o, m, j) => if Nat.eqb (closes s o m j) c then Some (o, m) else None | None => None end = Some (x, m) ->
+      task x /\ gpu p x = g /\ exists j, j < segments p x /\
       ((opens s x m j = c /\ ph x m c = Win j) \/ (closes s x m j = c /\ exists b, c = S b /\ ph x m b = Win j))).
-    { intros b o m' j' -> Hb Hcl -> ->. destruct (holder_facts _ _ _ _ _ Hb) as [Ht [Hg Hp]].
-      repeat split; auto. exists j'. split. eapply window_uses; eauto. right. split; auto. exists b. auto. }
-    destruct (change_cause g c Hc) as [[n [m' [j [Hn Hop]]]] | [o [m' [j [b [Hb [Hh Hcl]]]]]]].
-    - rewrite (owner_begin _ _ _ _ _ Hn Hop) in Ho. injection Ho as <- <-.
-      destruct (holder_facts _ _ _ _ _ Hn) as [Ht [Hg Hp]]. repeat split; auto. exists j. split.
-      eapply window_uses; eauto. left. auto.
-    - unfold owner in Ho. destruct (holder s g c) as [[[n m2] j2] |] eqn:E.
-      + destruct (Nat.eqb (opens s n m2 j2) c) eqn:Eo.
-        * apply Nat.eqb_eq in Eo. injection Ho as <- <-. destruct (holder_facts _ _ _ _ _ E) as [Ht [Hg Hp]].
-          repeat split; auto. exists j2. split. eapply window_uses; eauto. left. auto.
-        * subst c. simpl in Ho. rewrite Hh in Ho. injection Ho as <- <-. eapply (Hold b); eauto.
-      + subst c. simpl in Ho. rewrite Hh in Ho. injection Ho as <- <-. eapply (Hold b); eauto.
+    { unfold before. destruct c as [| b]; try discriminate.
+      destruct (holder s g b) as [[[o m'] j'] |] eqn:E; try discriminate.
+      destruct (Nat.eqb (closes s o m' j') (S b)) eqn:Ec; try discriminate. apply Nat.eqb_eq in Ec.
+      intro H. injection H as -> ->. destruct (holder_facts _ _ _ _ _ E) as [Ht [Hg Hp]]. repeat split; auto.
+      exists j'. split. eapply window_uses; eauto. right. split; auto. exists b. auto. }
+    unfold owner. destruct (holder s g c) as [[[n m'] j'] |] eqn:E; auto.
+    destruct (Nat.eqb (opens s n m' j') c) eqn:Eo; auto. apply Nat.eqb_eq in Eo.
+    intro H. injection H as -> ->. destruct (holder_facts _ _ _ _ _ E) as [Ht [Hg Hp]]. repeat split; auto.
+    exists j'. split. eapply window_uses; eauto. left. auto.
   Qed.
 
   (** ** Lemma 3 (updates) *)
 
-  Definition holder_eqb (a b : option (nat * nat * nat)) : bool :=
-    match a, b with
-    | Some (x, m, j), Some (x', m', j') => Nat.eqb x x' && Nat.eqb m m' && Nat.eqb j j'
-    | None, None => true
-    | _, _ => false
-    end.
+  Lemma last_change_le g b : last_change s g b <= b.
+  Proof. induction b; simpl; auto. destruct (changes s g (S b)); lia. Qed.
 
-  Lemma holder_eqb_eq a b : holder_eqb a b = true -> a = b.
+  Lemma last_change_last g b c : c = 0 \/ changes s g c = true -> c <= b -> c <= last_change s g b.
   Proof.
-    destruct a as [[[x m] j] |], b as [[[x' m'] j'] |]; simpl; try discriminate; auto.
-    rewrite !andb_true_iff, !Nat.eqb_eq. intros [[-> ->] ->]. reflexivity.
+    intro Hc. induction b; simpl; intro Hb. lia. destruct (changes s g (S b)) eqn:E; auto.
+    apply IHb. destruct (Nat.eq_dec c (S b)) as [-> |]; [| lia]. destruct Hc as [|]; congruence.
   Qed.
 
-  (** The last change at or before b. *)
-  Fixpoint last_change g b : nat :=
-    match b with
-    | 0 => 0
-    | S a => if holder_eqb (holder s g b) (holder s g a) then last_change g a else b
-    end.
+  Lemma last_change_changes g b : last_change s g b = 0 \/ changes s g (last_change s g b) = true.
+  Proof. induction b; simpl; auto. destruct (changes s g (S b)) eqn:E; auto. Qed.
 
-  Lemma last_change_le g b : last_change g b <= b.
-  Proof. induction b; simpl; auto. destruct (holder_eqb _ _); lia. Qed.
-
-  Lemma last_change_same g b t : last_change g b <= t <= b -> holder s g t = holder s g b.
-  Proof.
-    induction b; simpl; intro H. replace t with 0 by lia. reflexivity.
-    destruct (holder_eqb (holder s g (S b)) (holder s g b)) eqn:E.
-    - apply holder_eqb_eq in E. destruct (Nat.eq_dec t (S b)) as [-> |]; auto.
-      rewrite E. apply IHb. lia.
-    - replace t with (S b) by lia. reflexivity.
-  Qed.
-
-  Lemma last_change_last g b c : changed s g c -> c <= b -> c <= last_change g b.
-  Proof.
-    intros Hc Hb. destruct (le_lt_dec c (last_change g b)) as [| L]; auto. exfalso. apply Hc.
-    destruct c as [| c']. lia. simpl.
-    rewrite (last_change_same g b (S c')) by lia. rewrite (last_change_same g b c') by lia. reflexivity.
-  Qed.
-
-  (** The update that is in progress, or pending, when the holder at b became so. *)
+  (** What is in progress at the last change of the desired set before b or at b, if it is still in progress at b. *)
   Definition in_flight g b : nat :=
-    match last_change g b with 0 => 0 | S a => match update s g a with Some c => c | None => 0 end end.
+    match last_change s g b with 0 => 0 | S a => match update s g a with Some c => c | None => 0 end end.
 
-  Lemma in_flight_spec g b c t : changed s g c -> update s g t = Some c -> c < last_change g b -> b <= t ->
-    changed s g (last_change g b) -> c = in_flight g b.
+  (** Seen from b on, an update for a change before b or at b is the one that was in progress, or the one for all
+      changes up to b, also those under A. *)
+  Lemma update_of_before g b c t : update s g t = Some c -> c <= b -> b <= t ->
+    c = last_change s g b \/ c = in_flight g b.
   Proof.
-    intros Hc Hu Hlt Hb Hl. unfold in_flight. pose proof (last_change_le g b) as Hle.
-    destruct (last_change g b) as [| a] eqn:E. lia.
-    pose proof (update_serial _ _ M g t c (S a) Hu ltac:(lia) Hl) as H. simpl in H. rewrite H. reflexivity.
+    intros Hu Hcb Hb. destruct (update_cause _ _ M g t c Hu) as [_ Hc].
+    pose proof (last_change_last g b c Hc Hcb) as Hle. pose proof (last_change_le g b) as Hlb.
+    destruct (Nat.eq_dec c (last_change s g b)) as [| Hne]; auto. right. unfold in_flight.
+    destruct (last_change_changes g b) as [H0 | Hl]. lia.
+    pose proof (update_serial _ _ M g t c (last_change s g b) Hu ltac:(lia) Hl) as H.
+    destruct (last_change s g b) as [| a]. lia. simpl in H. rewrite H. reflexivity.
   Qed.
 
-  Lemma last_change_changed g b c : changed s g c -> c <= b -> changed s g (last_change g b).
+  (** While a window is open the desired set changes with the holder. *)
+  Lemma change_in_window i k j c : task i -> ph i k c = Win j -> changes s (gpu p i) c = true -> changed s (gpu p i) c.
   Proof.
-    intros Hc. induction b; simpl; intro Hb. replace c with 0 in Hc by lia. auto.
-    destruct (holder_eqb (holder s g (S b)) (holder s g b)) eqn:E.
-    - apply IHb. destruct (Nat.eq_dec c (S b)) as [-> |]; [| lia]. exfalso. apply Hc. simpl.
-      apply holder_eqb_eq. auto.
-    - unfold changed. simpl. intro H. rewrite H in E. 
-      destruct (holder s g b) as [[[x m] j] |]; simpl in E; try discriminate. rewrite !Nat.eqb_refl in E. discriminate.
+    intros Hi Hp Hc. destruct (desired_changes _ _ M _ _ Hc) as [H | [_ H]]; auto. exfalso.
+    destruct (holder_or_outranked _ _ _ _ Hi Hp) as [n [m [jn [Hn _]]]]. congruence.
   Qed.
 
-  Lemma outranks_trans g i h x : gpu p i = g -> outranks i h -> outranks h x -> outranks i x.
-  Proof.
-    intros Hg [Hh [_ [Hs1 Hl1]]] [Hx [_ [Hs2 Hl2]]]. repeat split; auto.
-    - intros ->. lia.
-    - apply same_intro. apply (same_uses i h); auto. apply (same_uses h x); auto.
-      rewrite (same_gpu_eq h x); auto. apply same_gpu_eq. auto.
-    - lia.
-  Qed.
-
-  (** While window (i, k, j) is open, an update is its own, or in flight since before its begin, or that of a task
-      that outranks i. *)
-  Lemma update_of_open_window i k j t c : task i -> ph i k t = Win j -> update s (gpu p i) t = Some c ->
-    c = opens s i k j \/ c = in_flight (gpu p i) (opens s i k j) \/
+  (** A change after the first instant of an interval in which window (i, k, j) is open is the begin or the end of a
+      window that outranks it. *)
+  Lemma change_owner i k j c : task i -> ph i k c = Win j -> opens s i k j < c -> changes s (gpu p i) c = true ->
     exists x m, owner (gpu p i) c = Some (x, m) /\ outranks i x.
   Proof.
-    intros Hi Hp Hu. set (g := gpu p i) in *. set (b := opens s i k j) in *.
-    destruct (update_cause _ _ M g t c Hu) as [Hct Hc].
-    pose proof (window_open _ _ _ _ Hi Hp) as Hw. fold b in Hw.
-    destruct (lt_eq_lt_dec c b) as [[L | E] | G]; auto.
-    - (* a change before the begin *)
-      right. pose proof (last_change_last g b c Hc ltac:(lia)) as Hle.
-      pose proof (last_change_changed g b c Hc ltac:(lia)) as Hlc.
-      destruct (le_lt_dec (last_change g b) c) as [Hge | Hlt].
-      2: { left. apply (in_flight_spec g b c t); auto; lia. }
-      right. assert (Ec : last_change g b = c) by lia.
-      assert (Hpb : ph i k b = Win j) by (apply (open_window _ _ _ b _ Hi Hp); unfold b in *; lia).
-      destruct (holder_or_outranked _ _ _ _ Hi Hpb) as [n [m [jn [Hn Hr]]]]. fold g in Hn.
-      assert (Hnc : holder s g c = Some (n, m, jn)). { rewrite <- Hn. apply last_change_same. lia. }
-      destruct (holder_facts _ _ _ _ _ Hnc) as [Htn [Hgn Hpn]].
-      destruct Hr as [[-> [-> ->]] | Hr].
-      { apply window_open in Hpn; auto. unfold b in *. lia. }
-      destruct (Nat.eq_dec (opens s n m jn) c) as [Eo | No].
-      { exists n, m. split; auto. apply (owner_begin _ _ _ _ jn); auto. }
-      destruct (change_cause g c Hc) as [[n' [m' [j' [Hn' Ho']]]] | [o [m' [j' [a [-> [Ha Hcl]]]]]]].
-      { congruence. }
-      exists o, m'. split.
-      { unfold owner. rewrite Hnc. destruct (Nat.eqb (opens s n m jn) (S a)) eqn:Eq.
-        apply Nat.eqb_eq in Eq. congruence. simpl. rewrite Ha. reflexivity. }
-      pose proof (window_open _ _ _ _ Htn Hpn) as Hwn.
-      assert (Hpa : ph n m a = Win jn) by (apply (open_window _ _ _ a _ Htn Hpn); lia).
-      destruct (holder_or_outranked _ _ _ _ Htn Hpa) as [o' [m2 [j2 [Ho' Hr']]]]. rewrite Hgn, Ha in Ho'.
-      injection Ho' as <- <- <-. destruct Hr' as [[-> [-> ->]] | Hr'].
-      { lia. }
-      eapply outranks_trans; eauto.
-    - (* a change while it is open *)
-      right. right. assert (Hpc : ph i k c = Win j) by (apply (open_window _ _ _ c _ Hi Hp); unfold b in *; lia).
-      destruct (holder_or_outranked _ _ _ _ Hi Hpc) as [n [m [jn [Hn Hr]]]]. fold g in Hn.
-      destruct (Nat.eq_dec (opens s n m jn) c) as [Eo | No].
-      { exists n, m. split. apply (owner_begin _ _ _ _ jn); auto. destruct Hr as [[-> [-> ->]] | Hr]; auto.
-        unfold b in *. lia. }
-      destruct (change_cause g c Hc) as [[n' [m' [j' [Hn' Ho']]]] | [o [m' [j' [a [-> [Ha Hcl]]]]]]].
-      { congruence. }
-      exists o, m'. split.
-      { unfold owner. rewrite Hn. destruct (Nat.eqb (opens s n m jn) (S a)) eqn:Eq.
-        apply Nat.eqb_eq in Eq. congruence. simpl. rewrite Ha. reflexivity. }
-      assert (Hpa : ph i k a = Win j) by (apply (open_window _ _ _ a _ Hi Hp); unfold b in *; lia).
-      destruct (holder_or_outranked _ _ _ _ Hi Hpa) as [o' [m2 [j2 [Ho' Hr']]]]. fold g in Ho'. rewrite Ha in Ho'.
-      injection Ho' as <- <- <-. destruct Hr' as [[-> [-> ->]] | Hr']; auto. unfold b in *. lia.
+    intros Hi Hp Ho Hch. set (g := gpu p i) in *.
+    pose proof (change_in_window i k j c Hi Hp Hch) as Hc. fold g in Hc.
+    pose proof (window_open _ _ _ _ Hi Hp) as Hw.
+    destruct (holder_or_outranked _ _ _ _ Hi Hp) as [n [m [jn [Hn Hr]]]]. fold g in Hn.
+    destruct (Nat.eq_dec (opens s n m jn) c) as [Eo | No].
+    { exists n, m. split. apply (owner_begin _ _ _ _ jn); auto. destruct Hr as [[-> [-> ->]] | Hr]; auto. lia. }
+    destruct (change_cause g c Hc) as [[n' [m' [j' [Hn' Ho']]]] | [o [m' [j' [a [-> [Ha Hcl]]]]]]].
+    { congruence. }
+    exists o, m'. split.
+    { unfold owner. rewrite Hn. destruct (Nat.eqb (opens s n m jn) (S a)) eqn:Eq.
+      apply Nat.eqb_eq in Eq. congruence. simpl. rewrite Ha, Hcl, Nat.eqb_refl. reflexivity. }
+    assert (Hpa : ph i k a = Win j) by (apply (open_window _ _ _ a _ Hi Hp); lia).
+    destruct (holder_or_outranked _ _ _ _ Hi Hpa) as [o' [m2 [j2 [Ho' Hr']]]]. fold g in Ho'. rewrite Ha in Ho'.
+    injection Ho' as <- <- <-. destruct Hr' as [[-> [-> ->]] | Hr']; auto. lia.
   Qed.
+
+  (** While window (i, k, j) is open, an update is the one for all changes up to its begin, or in flight since before,
+      or
+      that of a task that outranks i. *)
+  Lemma update_of_open_window i k j t c : task i -> ph i k t = Win j -> update s (gpu p i) t = Some c ->
+    c = last_change s (gpu p i) (opens s i k j) \/ c = in_flight (gpu p i) (opens s i k j) \/
+    exists x m, owner (gpu p i) c = Some (x, m) /\ outranks i x.
+  Proof.
+    intros Hi Hp Hu. pose proof (window_open _ _ _ _ Hi Hp) as Hw.
+    destruct (update_cause _ _ M _ _ _ Hu) as [Hct Hc].
+    destruct (le_lt_dec c (opens s i k j)) as [Hle | Hgt].
+    - destruct (update_of_before _ _ _ _ Hu Hle ltac:(lia)); auto.
+    - right. right. apply (change_owner i k j c); auto.
+      apply (open_window _ _ _ c _ Hi Hp). lia. destruct Hc as [-> |]; auto. lia.
+  Qed.
+
+  (** Lemma 3 as window.md states it: the updates in an interval [a, e) in which window (i, k, j) is open measure at
+      most
+      2 eps, plus 2 eps for each window of higher priority that is open at some time of it. *)
+  Theorem update_measure i k j a e (higher : list (nat * nat * nat)) : task i -> a < e ->
+    (forall t, a <= t < e -> ph i k t = Win j) ->
+    (forall x m j' t, outranks i x -> a <= t < e -> ph x m t = Win j' -> In (x, m, j') higher) ->
+    cnt (fun t => negb (quiet s (gpu p i) t)) a e <= 2 * eps p i + length higher * (2 * eps p i).
+  Proof.
+    intros Hi Hae Hopen Hall. set (g := gpu p i). pose proof (Hopen a ltac:(lia)) as Ha.
+    pose proof (window_open _ _ _ _ Hi Ha) as Hwa. destruct (window_uses _ _ _ _ Hi Ha) as [Huse _].
+    assert (Hlimit : forall c, cnt (update_is s g c) a e <= eps p i).
+    { intro c. eapply Nat.le_trans. apply (cnt_within _ a e 0 e); lia.
+      apply (update_length _ _ M i); auto. apply uses_segments; auto. }
+    set (served := fun x : nat * nat * nat => let '(h, m, j') := x in
+      fun t => update_is s g (opens s h m j') t || update_is s g (closes s h m j') t).
+    eapply Nat.le_trans.
+    - apply (cnt_mono _ (fun t => (update_is s g (last_change s g a) t || update_is s g (in_flight g a) t) ||
+        existsb (fun Q => Q t) (map served higher))).
+      intros t Ht Hq. unfold quiet in Hq. destruct (update s g t) as [c |] eqn:Hu; try discriminate.
+      assert (Hn : forall c', c = c' -> update_is s g c' t = true).
+      { intros c' <-. unfold update_is. rewrite Hu. apply Nat.eqb_refl. }
+      destruct (update_cause _ _ M _ _ _ Hu) as [Hct Hc]. destruct (le_lt_dec c a) as [Hle | Hgt].
+      { destruct (update_of_before g a c t Hu Hle ltac:(lia)) as [H | H]; rewrite (Hn _ H), ?orb_true_r; reflexivity. }
+      destruct (change_owner i k j c Hi (Hopen c ltac:(lia)) ltac:(lia)) as [x [m [Ho Hr]]].
+      { destruct Hc as [-> |]; auto. lia. }
+      apply orb_true_iff. right. apply existsb_exists.
+      destruct (owner_window _ _ _ _ Ho) as [_ [_ [j' [_ [[He Hp] | [He [b [-> Hp]]]]]]]].
+      + exists (served (x, m, j')). split. apply in_map. apply (Hall x m j' c); auto. lia.
+        unfold served. rewrite (Hn _ (eq_sym He)). reflexivity.
+      + exists (served (x, m, j')). split. apply in_map. apply (Hall x m j' b); auto. lia.
+        unfold served. rewrite (Hn _ (eq_sym He)). apply orb_true_r.
+    - eapply Nat.le_trans. apply cnt_or. apply Nat.add_le_mono.
+      + eapply Nat.le_trans. apply cnt_or. pose proof (Hlimit (last_change s g a)).
+        pose proof (Hlimit (in_flight g a)). lia.
+      + eapply Nat.le_trans. apply cnt_any. rewrite total_map, <- total_const. apply total_mono.
+        intros [[h m] j'] _. unfold served. eapply Nat.le_trans. apply cnt_or.
+        pose proof (Hlimit (opens s h m j')). pose proof (Hlimit (closes s h m j')). lia.
+  Qed.
+
+  (** ... and the update for the end of a window ends at most 2 eps after it. *)
+  Theorem update_after_end x m j t : task x -> n_uses p x = true -> update s (gpu p x) t = Some (closes s x m j) ->
+    t < closes s x m j + 2 * eps p x.
+  Proof. intros Hx Hu H. apply (update_soon _ _ M x (gpu p x)); auto. apply uses_segments. auto. Qed.
 
   (** ** Work of a job *)
 
@@ -501,8 +502,7 @@ Section Proof.
     - apply (cnt_list _ (seq 0 (segments p h)) (fun j t => update_is s (gpu p h) (opens s h m j) t
         || update_is s (gpu p h) (closes s h m j) t)).
       intros t _ H. apply is_job_spec, update_job_spec in H. destruct H as [c [Hu Ho]].
-      destruct (update_cause _ _ M _ _ _ Hu) as [_ Hc].
-      destruct (owner_window _ _ _ _ Hc Ho) as [_ [_ [j [Hj Hcase]]]]. exists j. split. apply in_seq. lia.
+      destruct (owner_window _ _ _ _ Ho) as [_ [_ [j [Hj Hcase]]]]. exists j. split. apply in_seq. lia.
       unfold update_is. rewrite Hu. apply orb_true_iff. rewrite !Nat.eqb_eq. intuition.
     - eapply Nat.le_trans.
       + apply (total_mono _ _ (fun _ => eps p h + eps p h)). intros j Hj. apply in_seq in Hj.
@@ -514,11 +514,8 @@ Section Proof.
 
   (** ** Bounds that hold up to an instant *)
 
-  (** Before te no job has exceeded its bound, no window its length. *)
-  Definition kept te :=
-    (forall h m t, task h -> t < te -> pending s h m t -> t < arr h m + R p h) /\
-    (forall h m j t, task h -> t < te -> ph h m t = Win j ->
-      t < opens s h m j + length_bound (segment_at p h j)).
+  (** Before te no job has exceeded its bound. *)
+  Definition in_time te := forall h m t, task h -> t < te -> pending s h m t -> t < arr h m + R p h.
 
   Lemma in_tasks x : In x (tasks nat p) <-> task x.
   Proof. unfold tasks. rewrite in_seq. lia. Qed.
@@ -526,16 +523,9 @@ Section Proof.
   Lemma not_uses h : n_uses p h = false -> segs p h = [].
   Proof. unfold uses, eta. destruct (segs p h); simpl; congruence. Qed.
 
-  Lemma R_contains h : task h ->
-    J p h + (C p h + (n_Gm p h + n_Ge p h)) + n_updates p h + B p h <= R p h.
-  Proof.
-    intro Hh. pose proof (R_above_rhs _ V h Hh) as H. unfold rhs, own in H. unfold segments.
-    unfold ident, eta in *. lia.
-  Qed.
-
   Lemma whole_at_most_R h : task h -> n_whole p h <= R p h.
   Proof.
-    intro Hh. pose proof (R_contains h Hh) as H. unfold whole, hold. lia.
+    intro Hh. pose proof (R_contains _ V h Hh) as H. unfold whole, hold. lia.
   Qed.
 
   Lemma R_at_most_T h : task h -> R p h <= T p h.
@@ -574,9 +564,13 @@ Section Proof.
     unfold remote. rewrite Hs. apply N.eqb_neq in Hc. rewrite Hc. apply N.ltb_lt in Hl. rewrite Hl. reflexivity.
   Qed.
 
+  Definition windows_in_time te := forall h m j t, task h -> t < te -> ph h m t = Win j ->
+    t < opens s h m j + length_bound (segment_at p h j).
+  Definition kept te := in_time te /\ windows_in_time te.
+
   Section Until.
     Variable te : nat.
-    Hypothesis K : kept te.
+    Hypothesis K : in_time te.
 
     Lemma phase_in h m t : task h -> t < te -> ph h m t <> Idle -> arr h m <= t /\ t < arr h m + R p h.
     Proof.
@@ -603,8 +597,8 @@ Section Proof.
     Lemma update_in h m t : t < te -> update_job h t = Some m -> arr h m <= t < arr h m + late h.
     Proof.
       intros Ht H. apply update_job_spec in H. destruct H as [c [Hu Ho]].
-      destruct (update_cause _ _ M _ _ _ Hu) as [Hct Hc].
-      destruct (owner_window _ _ _ _ Hc Ho) as [Hh [_ [j [Hj Hcase]]]].
+      destruct (update_cause _ _ M _ _ _ Hu) as [Hct _].
+      destruct (owner_window _ _ _ _ Ho) as [Hh [_ [j [Hj Hcase]]]].
       assert (Huse : n_uses p h = true).
       { unfold uses, eta. unfold segments in Hj. destruct (length (segs p h)); auto. lia. }
       pose proof (update_soon _ _ M h _ t c Hh (uses_segments h Huse) eq_refl Hu) as Hs.
@@ -670,6 +664,13 @@ Section Proof.
           pose proof (Hstart m t Ht H Hr). pose proof (released _ _ M h m Hin). lia.
         + intro m. eapply Nat.le_trans. apply run_count; auto. unfold cpu_work, Gm. rewrite Hseg. simpl. lia.
     Qed.
+
+    (** ** Without boost *)
+
+    Hypothesis VW : valid p.
+    Hypothesis MW : cores_obey p s.
+    (** Before te no window has exceeded its length. *)
+    Hypothesis KW : windows_in_time te.
 
     (** ** Stops: c runs on the core of x while x holds its GPU and no update is in progress *)
 
@@ -785,7 +786,7 @@ Section Proof.
         rewrite Nat.mul_comm. set (o := opens s x m j). set (l := length_bound (segment_at p x j)).
         assert (Hinside : forall t, a <= t < b -> stopped x m c t && in_window s x m j t = true -> o <= t < o + l).
         { intros t Ht H. apply andb_true_iff in H. destruct H as [_ H]. apply in_window_spec in H. split.
-          pose proof (window_open _ _ _ _ Hx H). unfold o. lia. unfold o, l. apply K; auto. lia. }
+          pose proof (window_open _ _ _ _ Hx H). unfold o. lia. unfold o, l. apply KW; auto. lia. }
         eapply Nat.le_trans. apply (cnt_inside _ a b o (o + l) Hinside).
         eapply Nat.le_trans. apply (cnt_within _ _ _ o (min b (o + l))). lia. lia.
         unfold F, stop_jitter. fold l. destruct (n_uses p c) eqn:Hu.
@@ -813,7 +814,7 @@ Section Proof.
             assert (Hcomp : complete s c n o = true).
             { assert (segments p c = 0) by (unfold segments; rewrite (not_uses c Hu); reflexivity).
               assert (j < segments p x) by (unfold segments in *; lia). assert (opens s x m j < closes s x m j) by lia.
-              apply (begin_runs _ _ M x m j c n); auto. }
+              apply (begin_runs _ _ MW x m j c n); auto. }
             assert (Hst : forall d, complete s c n (o + d) = true).
             { induction d. replace (o + 0) with o by lia. auto. replace (o + S d) with (S (o + d)) by lia.
               apply (complete_stays _ _ M); auto. }
@@ -1021,7 +1022,7 @@ Section Proof.
           assert (Hhost : host_ready s x m t = true).
           { destruct (window_left _ _ M x m j t Hx Hp); auto. congruence. }
           assert (Hw : wants_core s x m t) by (right; exists j; auto).
-          destruct (core_served _ _ M x m t Hx Hw) as [c [n [He Hpr]]].
+          destruct (core_served _ _ MW x m t Hx Hw) as [c [n [He Hpr]]].
           destruct (exec_wants _ _ M _ _ _ _ He) as [Hc [Hcore Hcw]].
           destruct (Nat.eq_dec c x) as [-> | Hcx].
           { (* the host part of the holder runs *)
@@ -1068,8 +1069,11 @@ Section Proof.
 
   (** ** The prefix argument: the first job or window that exceeds its bound *)
 
+  Hypothesis VW : valid p.
+  Hypothesis MW : cores_obey p s.
+
   Lemma kept_earlier te te' : te' <= te -> kept te -> kept te'.
-  Proof. intros H [K1 K2]. split; intros; [apply K1 | apply K2]; auto; lia. Qed.
+  Proof. intros H [K1 K2]. split; red; intros; [apply K1 | apply K2]; auto; lia. Qed.
 
   Lemma complete_later i k t t' : task i -> t <= t' -> complete s i k t = true -> complete s i k t' = true.
   Proof.
@@ -1084,7 +1088,7 @@ Section Proof.
   (** While its window is open, i progresses, or an update is charged to it, or it is delayed. *)
   Lemma open_cases i k j t : task i -> ph i k t = Win j ->
     (host_unit p s i k j t = true \/ device_unit p s i k j t = true) \/
-    (update_is s (gpu p i) (opens s i k j) t = true \/
+    (update_is s (gpu p i) (last_change s (gpu p i) (opens s i k j)) t = true \/
      update_is s (gpu p i) (in_flight (gpu p i) (opens s i k j)) t = true) \/
     delayed i t.
   Proof.
@@ -1099,7 +1103,7 @@ Section Proof.
       { left. right. unfold device_unit. rewrite Hd, andb_true_r. apply andb_true_iff. split.
         apply holds_spec; auto. apply quiet_spec; auto. }
       assert (Hhost : host_ready s i k t = true) by (destruct (window_left _ _ M i k j t Hi Hp); auto; congruence).
-      destruct (core_served _ _ M i k t Hi) as [c [n [He Hpr]]]. right. exists j. auto.
+      destruct (core_served _ _ MW i k t Hi) as [c [n [He Hpr]]]. right. exists j. auto.
       destruct (exec_wants _ _ M _ _ _ _ He) as [Hc [Hcore Hcw]].
       destruct (Nat.eq_dec c i) as [-> | Hci].
       + assert (n = k). { apply (one_job i n k t); auto. apply wants_phase; auto. congruence. } subst n.
@@ -1124,25 +1128,27 @@ Section Proof.
     pose proof (window_open _ _ _ _ Hh Hp) as Hopen. fold b in Hopen.
     assert (Hwin : forall u, b <= u <= t -> ph h m u = Win j).
     { intros u Hu. apply (open_window _ _ _ u _ Hh Hp). fold b. lia. }
-    destruct (F_above_rhs _ V h g Hh (segment_in h j Hj)) as [HR | HF].
+    destruct (F_above_rhs _ VW h g Hh (segment_in h j Hj)) as [HR | HF].
     { assert (Hpb : pending s h m b) by (apply phase_pending; auto; rewrite (Hwin b ltac:(lia)); congruence).
       assert (Hpt : pending s h m t) by (apply phase_pending; auto; congruence).
       pose proof (A h m Hh Hpt). destruct Hpb as [Hr _]. pose proof (released _ _ M h m Hh). lia. }
     set (te := b + length_bound g) in *.
     assert (Kt : kept te) by (apply (kept_earlier t); auto).
-    pose proof (interference te Kt (fun _ => false) h b
+    pose proof (interference te (proj1 Kt) MW (proj2 Kt) (fun _ => false) h b
       (fun u => host_unit p s h m j u || device_unit p s h m j u)
-      (fun u => update_is s (gpu p h) b u || update_is s (gpu p h) (in_flight (gpu p h) b) u) Hh) as I.
+      (fun u => update_is s (gpu p h) (last_change s (gpu p h) b) u
+        || update_is s (gpu p h) (in_flight (gpu p h) b) u) Hh) as I.
     assert (Hstart : forall c n u, In c (n_hpp p h) -> b <= u < te -> segments p c = 0 ->
       exec s (core p c) u = Some (c, n) -> b <= release s c n).
     { intros c n u Hc Hu Hseg He. apply in_hpp in Hc. destruct Hc as [Hc Ha].
       destruct (le_lt_dec b (release s c n)) as [| Hlt]; auto. exfalso.
-      assert (complete s c n b = true) by (apply (begin_runs _ _ M h m j c n); auto; lia).
+      assert (complete s c n b = true) by (apply (begin_runs _ _ MW h m j c n); auto; lia).
       destruct (exec_wants _ _ M _ _ _ _ He) as [_ [_ Hw]]. apply wants_phase in Hw. apply phase_pending in Hw; auto.
       destruct Hw as [_ Hnc]. assert (complete s c n u = true) by (apply (complete_later c n b u); auto; lia). congruence. }
     specialize (I Hstart).
     assert (Hcover : forall u, b <= u < te -> host_unit p s h m j u || device_unit p s h m j u = true \/
-      update_is s (gpu p h) b u || update_is s (gpu p h) (in_flight (gpu p h) b) u = true \/ delayed h u).
+      update_is s (gpu p h) (last_change s (gpu p h) b) u
+        || update_is s (gpu p h) (in_flight (gpu p h) b) u = true \/ delayed h u).
     { intros u Hu. rewrite !orb_true_iff. apply (open_cases h m j u); auto. apply Hwin. lia. }
     specialize (I Hcover). simpl total in I.
     assert (Hsel : selected (fun _ => false) = []).
@@ -1156,7 +1162,8 @@ Section Proof.
       destruct (window_left _ _ M h m j t Hh Hp) as [Hr | Hr].
       - pose proof (host_left _ _ M h m j t Hh Hp Hr) as H5. fold g in H5. lia.
       - pose proof (device_left _ _ M h m j t Hh Hp Hr) as H5. fold g in H5. lia. }
-    assert (Hups : cnt (fun u => update_is s (gpu p h) b u || update_is s (gpu p h) (in_flight (gpu p h) b) u) b te
+    assert (Hups : cnt (fun u => update_is s (gpu p h) (last_change s (gpu p h) b) u
+      || update_is s (gpu p h) (in_flight (gpu p h) b) u) b te
       <= eps p h + eps p h).
     { eapply Nat.le_trans. apply cnt_or. apply Nat.add_le_mono; apply update_is_limit; auto. }
     assert (EL : te - b = length_bound g) by (unfold te; lia). rewrite EL in I.
@@ -1243,7 +1250,7 @@ Section Proof.
       - destruct (Nat.eq_dec n m) as [-> |]; auto.
         pose proof (arrivals_ordered (arr h) (T p h) (T_positive _ V h Hh) (spaced h Hh) n m ltac:(lia)).
         pose proof (released _ _ M h n Hh). pose proof (released _ _ M h m Hh).
-        pose proof (R_at_most_T h Hh). pose proof (R_contains h Hh). lia.
+        pose proof (R_at_most_T h Hh). pose proof (R_contains _ V h Hh). lia.
       - intros k Hk. specialize (Hn2 k Hk). apply negb_false_iff in Hn2. auto. }
     apply (phase_working _ _ M) in Hw; auto.
     assert (Hcpu : ph h n t = Cpu).
@@ -1251,7 +1258,7 @@ Section Proof.
       - congruence.
       - pose proof (blocking_left _ _ M h n t Hh E) as Hb. rewrite (no_blocking _ V h Hh Hseg) in Hb. lia.
       - destruct (window_uses _ _ _ _ Hh E). lia. }
-    destruct (core_served _ _ M h n t Hh (or_introl Hcpu)) as [x [k [He Hpr]]].
+    destruct (core_served _ _ MW h n t Hh (or_introl Hcpu)) as [x [k [He Hpr]]].
     apply above_spec in Ha. destruct Ha as [Hc Hlt]. unfold busy_above. rewrite <- Hc, He. apply above_spec.
     destruct (exec_wants _ _ M _ _ _ _ He) as [Hx [Hcx _]]. split. congruence.
     destruct Hpr as [-> | Hpr]; lia.
@@ -1306,13 +1313,13 @@ Section Proof.
   Qed.
 
   Definition own_update i k t :=
-    any_window i (fun j t => update_is s (gpu p i) (opens s i k j) t
+    any_window i (fun j t => update_is s (gpu p i) (last_change s (gpu p i) (opens s i k j)) t
       || update_is s (gpu p i) (in_flight (gpu p i) (opens s i k j)) t) t.
 
   Lemma own_update_count i k a b : task i -> cnt (own_update i k) a b <= n_updates p i.
   Proof.
     intro Hi. eapply Nat.le_trans.
-    apply (any_window_count i (fun j t => update_is s (gpu p i) (opens s i k j) t
+    apply (any_window_count i (fun j t => update_is s (gpu p i) (last_change s (gpu p i) (opens s i k j)) t
       || update_is s (gpu p i) (in_flight (gpu p i) (opens s i k j)) t)).
     eapply Nat.le_trans. apply (total_mono _ _ (fun _ => eps p i + eps p i)).
     - intros j Hj. apply in_seq in Hj. assert (n_uses p i = true).
@@ -1326,7 +1333,7 @@ Section Proof.
     intros K i k Hi. induction k as [k IHk] using lt_wf_ind. intros Hpend.
     destruct (le_lt_dec (arr i k + R p i) t) as [Hle |]; auto. exfalso.
     pose proof (released _ _ M i k Hi) as Hrel. set (r := release s i k) in *.
-    pose proof (R_contains i Hi) as HRc. pose proof (R_at_most_T i Hi) as HRT.
+    pose proof (R_contains _ V i Hi) as HRc. pose proof (R_at_most_T i Hi) as HRT.
     (* the job is at work from its release on *)
     assert (Hwork : forall u, r <= u <= t -> ph i k u <> Idle).
     { intros u Hu. apply (phase_working _ _ M); auto. split. split; auto. lia.
@@ -1345,7 +1352,7 @@ Section Proof.
     assert (Kt : kept te) by (apply (kept_earlier t); auto).
     set (w := R p i - J p i). assert (HLw : L <= w) by (unfold L, w; lia).
     set (sel := fun c => once i c w <? by_window i c w).
-    pose proof (interference te Kt sel i t0 (own_unit i k) (own_update i k) Hi) as I.
+    pose proof (interference te (proj1 Kt) MW (proj2 Kt) sel i t0 (own_unit i k) (own_update i k) Hi) as I.
     assert (Hstart : forall h m u, In h (n_hpp p i) -> t0 <= u < te -> segments p h = 0 ->
       exec s (core p h) u = Some (h, m) -> t0 <= release s h m).
     { intros h m u Hin Hu Hseg He. apply in_hpp in Hin. destruct Hin as [Hh Ha].
@@ -1363,7 +1370,7 @@ Section Proof.
       assert (Hut : r <= u <= t) by lia. pose proof (Hwork u Hut) as Hph.
       destruct (ph i k u) as [| | | j] eqn:E.
       - congruence.
-      - destruct (core_served _ _ M i k u Hi (or_introl E)) as [c [n [He Hpr]]].
+      - destruct (core_served _ _ MW i k u Hi (or_introl E)) as [c [n [He Hpr]]].
         destruct (exec_wants _ _ M _ _ _ _ He) as [Hc [Hcore Hcw]].
         destruct (Nat.eq_dec c i) as [-> | Hci].
         + assert (n = k). { apply (one_job i n k u); auto. apply wants_phase; auto. } subst n.
@@ -1392,7 +1399,7 @@ Section Proof.
         * n_cost p (gpu p i) c) <= total (selected sel) (fun c => once i c w)).
     { apply total_mono. intros. apply Nat.mul_le_mono_r. apply ceil_nat_mono. lia. }
     pose proof (selection i w) as HS. simpl in HS. fold sel in HS.
-    pose proof (R_above_rhs _ V i Hi) as HR. unfold rhs, own in HR. fold w in HR.
+    pose proof (R_above_rhs _ VW i Hi) as HR. unfold rhs, own in HR. fold w in HR.
     change (sum nat 0 Nat.add (n_hpp p i) (fun h => n_local p i h w))
       with (total (n_hpp p i) (fun h => n_local p i h w)) in HR.
     change (sum nat 0 Nat.add (n_rem p i) (fun h => n_windows p h w * n_hold p h))
@@ -1405,7 +1412,7 @@ Section Proof.
   Lemma always_kept t : kept t.
   Proof.
     induction t.
-    - split; intros; lia.
+    - split; red; intros; lia.
     - pose proof (job_step t IHt) as HA. pose proof (window_step t IHt) as HB.
       destruct IHt as [K1 K2]. split.
       + intros h m u Hh Hu Hp. destruct (Nat.eq_dec u t) as [-> |]. apply HA; auto. apply K1; auto. lia.
@@ -1413,12 +1420,16 @@ Section Proof.
         apply HB; auto. apply K2; auto. lia.
   Qed.
 
-  (** Theorem 1, threads suspend. *)
-  Theorem window_theorem i k t : task i -> arr i k + R p i <= t -> complete s i k t = true.
+  Lemma complete_in_time i k t : task i -> arr i k + R p i <= t -> complete s i k t = true.
   Proof.
     intros Hi Ht. destruct (complete s i k t) eqn:E; auto. exfalso.
-    pose proof (released _ _ M i k Hi) as Hr. pose proof (R_contains i Hi) as HR.
+    pose proof (released _ _ M i k Hi) as Hr. pose proof (R_contains _ V i Hi) as HR.
     assert (Hp : pending s i k t) by (split; auto; lia).
     destruct (always_kept (S t)) as [K1 _]. pose proof (K1 i k t Hi ltac:(lia) Hp). lia.
   Qed.
 End Proof.
+
+(** Theorem 1, threads suspend. *)
+Theorem window_theorem p s (V : valid p) (M : obeys p s) i k t :
+  i < count p -> arrival s i k + R p i <= t -> complete s i k t = true.
+Proof. intros. apply (complete_in_time p s V M V M i k t); auto. Qed.
