@@ -128,6 +128,7 @@ final class Gate extends FixedPointAnalysis<Gate.Work> {
             }
             if (c < s.realTimeCount) {
                 final long cost = s.gpu[c] < 0 || s.gpu[c] == g ? s.cpuWork[c]
+                    : busy && s.stall[s.gpu[c]] > 0 ? s.deadline[c]   // it spins through stops
                     : s.cpuWork[c] + (busy ? s.gpuWork[c] : s.host[c]);
                 out.add(Recurrence.BLOCKING, s.period[c], s.deadline[c] - cost, cost);
             } else {

@@ -15,11 +15,14 @@ import java.util.List;
 /**
  * The least budgets with which a task that keeps its declared times is never found to overrun. A budget counts from the
  * grant (of a begin that does not wait: from the decision) to the end, without the time in which the window has lost
- * the GPU. It so contains more than the window: two updates after a begin that does not wait, what runs above the task
- * on its core while it has the GPU, and stops of the GPU ({@code docs/window.md}, section 9).
+ * the GPU. It so contains more than the window: two updates after a begin that does not wait, updates that a window
+ * which has the GPU again did not lose it by, updates beyond what a budget leaves out, what runs above the task on its
+ * core while it has the GPU, and stops of the GPU ({@code docs/window.md}, section 9).
  */
-public final class LeastBudgets {
+public class LeastBudgets {
     private static final int ROUNDS_MAX = 100_000;
+    /** Of one window a budget leaves out so much, ns. Source: {@code SegmentTable.GRACE_NS} of the core, ADR 51. */
+    private static final long LEFT_OUT_NS = 100_000_000;
 
     private final TaskSet set;
     private final AnalysisResult bounds;
@@ -77,7 +80,7 @@ public final class LeastBudgets {
      * @param name of a task with a GPU segment
      * @return its least budget
      */
-    public Least of(final String name) {
+    public final Least of(final String name) {
         int index = 0;
         while (!set.tasks().get(index).name().equals(name)) {
             index++;
@@ -94,13 +97,17 @@ public final class LeastBudgets {
 
     private long least(final int index, final Task task, final long windowNs) {
         final Gpu gpu = set.platform().gpus().get(task.gpu());
-        if (model == Model.TURNS) {
-            return boundOf(index);   // waits for turns count, since nothing tells the daemon of them
+        if (model == Model.TURNS || model == Model.PARTITIONS || model == Model.PARTITIONS_DEADLINE_CORES
+            || sharesContext(index, task)) {
+            // waits for turns count, since nothing tells the daemon of them; a window that is closed and opened again
+            // within an update counts while its context is still being disabled, as often as its partition closes;
+            // and so does a wait for windows of the same context, which is enabled for them
+            return boundOf(index);
         }
         final boolean gate = model == Model.GATED_WINDOWS;
-        final long base = Math.addExact(windowNs, gate ? gpu.thetaNs() : optimistic ? 2 * gpu.stalledEpsilonNs() : 0);
+        final long base = Math.addExact(ownNs(windowNs), gate ? switchNs(gpu) : updatesNs(index, task, gpu));
         // pieces of a window that loses the GPU are not one interval: all that its response can contain counts
-        final long whole = isOutranked(index, task) ? boundOf(index) : 0;
+        final long whole = isInPieces(windowsAbove(index, task) > 0) ? boundOf(index) : 0;
         long now = Math.min(base, boundOf(index));
         for (int round = 0; round < ROUNDS_MAX; round++) {
             final long next = Math.addExact(base, disturbance(index, task, gpu, Math.max(now, whole)));
@@ -115,9 +122,19 @@ public final class LeastBudgets {
         return boundOf(index);
     }
 
+    private boolean sharesContext(final int index, final Task task) {
+        for (int h = 0; h < set.tasks().size(); h++) {
+            final Task other = set.tasks().get(h);
+            if (h != index && task.process() != null && task.process().equals(other.process())
+                && other.gpuSegmentCount() > 0 && other.gpu() == task.gpu()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private long disturbance(final int index, final Task task, final Gpu gpu, final long spanNs) {
-        long sum = gpu.stallNs() == 0 ? 0
-            : Math.multiplyExact(IntegerMath.ceilDiv(spanNs + gpu.stallNs(), gpu.stallPeriodNs()), gpu.stallNs());
+        long sum = stopsNs(gpu, spanNs);
         final List<Task> tasks = set.tasks();
         for (int c = 0; c < tasks.size(); c++) {
             final Task other = tasks.get(c);
@@ -125,9 +142,9 @@ public final class LeastBudgets {
                 || model.cores() != CpuPolicy.EDF && Priority.isHigherThan(task.priority(), other.priority())) {
                 continue;
             }
-            final long cost = cost(other, c, task);
+            final long cost = chargedNs(other, cost(other, c, task));
             if (cost > 0) {
-                final long carriedNs = Math.max(0, boundOf(c) - cost);
+                final long carriedNs = carriedNs(Math.max(0, boundOf(c) - cost));
                 sum = Math.addExact(sum, Math.multiplyExact(IntegerMath.ceilDiv(spanNs + carriedNs,
                     other.periodNs()), cost));
             }
@@ -139,11 +156,13 @@ public final class LeastBudgets {
     private long cost(final Task other, final int c, final Task task) {
         final boolean windows = other.gpuSegmentCount() > 0;
         final boolean sameGpu = windows && other.gpu() == task.gpu();
+        // with a window open it would have the GPU; that of a task of equal priority or by deadline can be open beside
+        final boolean closed = sameGpu && !model.usesDeadlines() && isClosed(other, task);
         if (boosted) {
-            return sameGpu ? 0 : host(other);
+            return closed ? 0 : host(other);
         }
-        if (sameGpu && !model.usesDeadlines()) {
-            return other.cpuNs();   // its windows are closed: with one open, it would have the GPU
+        if (closed) {
+            return other.cpuNs();
         }
         if (windows && set.mode() == WaitMode.BUSY) {
             return boundOf(c);
@@ -151,7 +170,50 @@ public final class LeastBudgets {
         return Math.addExact(other.cpuNs(), host(other));
     }
 
-    private static long host(final Task task) {
+    // ---- the terms, each by itself: mutation tests change one ----
+
+    long ownNs(final long windowNs) {
+        return windowNs;
+    }
+
+    long beginNs(final long ns) {
+        return ns;
+    }
+
+    long lostNs(final long ns) {
+        return ns;
+    }
+
+    long beyondNs(final long ns) {
+        return ns;
+    }
+
+    long switchNs(final Gpu gpu) {
+        return gpu.thetaNs();
+    }
+
+    long stopsNs(final Gpu gpu, final long spanNs) {
+        return gpu.stallNs() == 0 ? 0
+            : Math.multiplyExact(IntegerMath.ceilDiv(spanNs + gpu.stallNs(), gpu.stallPeriodNs()), gpu.stallNs());
+    }
+
+    boolean isClosed(final Task above, final Task task) {
+        return Priority.isHigherThan(above.priority(), task.priority());
+    }
+
+    long chargedNs(final Task above, final long costNs) {
+        return costNs;
+    }
+
+    long carriedNs(final long ns) {
+        return ns;
+    }
+
+    boolean isInPieces(final boolean outranked) {
+        return outranked;
+    }
+
+    static long host(final Task task) {
         long sum = 0;
         for (final Segment segment : task.segments()) {
             sum += segment instanceof Segment.Gpu gpu ? gpu.hostNs() : 0;
@@ -159,18 +221,32 @@ public final class LeastBudgets {
         return sum;
     }
 
-    private boolean isOutranked(final int index, final Task task) {
-        if (model == Model.GATED_WINDOWS) {
-            return false;
-        }
-        for (int h = 0; h < set.tasks().size(); h++) {
+    /** How many windows can take the GPU from one job of a task. */
+    private long windowsAbove(final int index, final Task task) {
+        long count = 0;
+        for (int h = 0; h < set.tasks().size() && model != Model.GATED_WINDOWS; h++) {
             final Task other = set.tasks().get(h);
             if (h != index && !other.bestEffort() && other.gpuSegmentCount() > 0 && other.gpu() == task.gpu()
-                && !Priority.isHigherThan(task.gpuPriority(), other.gpuPriority())) {
-                return true;
+                && (model.usesDeadlines() || !Priority.isHigherThan(task.gpuPriority(), other.gpuPriority()))) {
+                count = Math.addExact(count, Math.multiplyExact(IntegerMath.ceilDiv(Math.addExact(boundOf(index),
+                    boundOf(h)), other.periodNs()), (long) other.gpuSegmentCount()));
             }
         }
-        return model != Model.WINDOWS && model != Model.BOOSTED_WINDOWS;
+        return count;
+    }
+
+    /**
+     * Updates while a window is open that count: lemma 3 has two of its own and two for each window that outranks it.
+     * The own ones count if begin does not wait; those of a window whose begin does not wait can, since it can end
+     * before it has taken the GPU; by deadlines every begin waits. Of all others what is left out at most does not.
+     */
+    private long updatesNs(final int index, final Task task, final Gpu gpu) {
+        final long ownNs = Math.multiplyExact(2, gpu.stalledEpsilonNs());
+        final long othersNs = Math.multiplyExact(windowsAbove(index, task), ownNs);
+        final long countedNs = Math.addExact(optimistic ? beginNs(ownNs) : 0, model.usesDeadlines() ? 0
+            : lostNs(othersNs));
+        final long leftOutNs = Math.addExact(optimistic ? 0 : ownNs, model.usesDeadlines() ? othersNs : 0);
+        return Math.addExact(countedNs, beyondNs(Math.max(0, leftOutNs - LEFT_OUT_NS)));
     }
 
     private long boundOf(final int index) {

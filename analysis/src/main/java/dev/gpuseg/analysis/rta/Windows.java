@@ -210,7 +210,8 @@ final class Windows implements Recurrence.Extra {
         if (!busy) {
             return Math.addExact(s.cpuWork[c] + s.host[c], updates);
         }
-        return gate ? Math.addExact(s.cpuWork[c] + gpuWork[c], updates) : r[c];
+        // a thread that spins through stops of its GPU keeps the core for longer than its window takes alone
+        return gate && s.stall[s.gpu[c]] == 0 ? Math.addExact(s.cpuWork[c] + gpuWork[c], updates) : r[c];
     }
 
     /** First count of the stops: all windows of a job of h are within its response time. */

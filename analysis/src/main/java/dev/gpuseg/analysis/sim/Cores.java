@@ -3,9 +3,11 @@ package dev.gpuseg.analysis.sim;
 
 import dev.gpuseg.core.Priority;
 import java.util.Arrays;
+import java.util.SplittableRandom;
 
 /** The cores: partitioned and preemptive, each serves the first of its threads that can run. */
 final class Cores {
+    private static final long SALT = 0x5254L;
     private final Run run;
     private final SimulatedSet set;
     private final Threads threads;
@@ -26,6 +28,13 @@ final class Cores {
     private boolean boosts;
     private boolean hasCeiling;
     private boolean byPriority;
+    /** What real-time threads may use of a core in a period of it; null = no core is throttled. */
+    private long[] runtimeNs;
+    private long throttlePeriodNs;
+    private final long[] usedNs;
+    private final long[] periodEndNs;
+    private final boolean[] out;
+    private final long[] throttled;
 
     Cores(final Run run) {
         this.run = run;
@@ -40,6 +49,10 @@ final class Cores {
         dirty = new boolean[set.cpuCount];
         queued = new boolean[set.taskCount];
         place = new long[set.taskCount];
+        usedNs = new long[set.cpuCount];
+        periodEndNs = new long[set.cpuCount];
+        out = new boolean[set.cpuCount];
+        throttled = new long[set.cpuCount];
     }
 
     void reset() {
@@ -52,6 +65,22 @@ final class Cores {
         hasCeiling = run.options.hold() == SimulationOptions.Hold.CEILING;
         boosts = hasCeiling || run.options.hold() == SimulationOptions.Hold.BOOST;
         byPriority = run.options.cpuPolicy() == SimulationOptions.CpuPolicy.FP;
+        Arrays.fill(usedNs, 0);
+        Arrays.fill(out, false);
+        Arrays.fill(throttled, 0);
+        Arrays.fill(periodEndNs, runtimeNs == null ? EventQueue.NEVER
+            : new SplittableRandom(run.options.seed() ^ SALT).nextLong(throttlePeriodNs) + 1);
+    }
+
+    /** As {@link Simulator#setThrottling} says. */
+    void throttling(final long periodNs, final long[] ofCores) {
+        throttlePeriodNs = periodNs;
+        runtimeNs = ofCores == null ? null : ofCores.clone();
+    }
+
+    /** In how many of its periods a core was throttled. */
+    long throttled(final int cpu) {
+        return throttled[cpu];
     }
 
     /** Whether the GPU's policy can preempt what was granted. */
@@ -144,26 +173,68 @@ final class Cores {
     private void settle(final int cpu) {
         account(cpu);
         while (true) {
-            int best = -1;
-            for (final int task : cpuTasks[cpu]) {
-                if (isQueued(task) && (best < 0 || isBefore(task, best))) {
-                    best = task;
-                }
+            int best = first(cpu, false);
+            if (best >= 0 && isThrottled(cpu, best)) {
+                best = first(cpu, true);
             }
             onCpu[cpu] = best;
             if (best >= 0) {
                 threads.onCore(best);
             }
             if (best < 0 || threads.isSpinning(best)) {
-                run.queue.set(run.cpuSource + cpu, EventQueue.NEVER);
+                run.queue.set(run.cpuSource + cpu, throttlesNs(cpu, best));
                 return;
             }
             final long workNs = threads.workNs(best);
             if (workNs > 0) {
-                run.queue.set(run.cpuSource + cpu, Math.addExact(run.nowNs, workNs));
+                run.queue.set(run.cpuSource + cpu, Math.min(Math.addExact(run.nowNs, workNs), throttlesNs(cpu, best)));
                 return;
             }
             threads.step(best);
+        }
+    }
+
+    /** The thread that goes first among all of a core, or among its best-effort threads; -1 if there is none. */
+    private int first(final int cpu, final boolean bestEffort) {
+        int best = -1;
+        for (final int task : cpuTasks[cpu]) {
+            if (isQueued(task) && !(bestEffort && realTime[task]) && (best < 0 || isBefore(task, best))) {
+                best = task;
+            }
+        }
+        return best;
+    }
+
+    /** Whether a thread needs time of its core that the kernel does not give it now; what takes no time is done. */
+    private boolean isThrottled(final int cpu, final int task) {
+        if (runtimeNs == null || !realTime[task] || usedNs[cpu] < runtimeNs[cpu]
+            || !threads.isSpinning(task) && threads.workNs(task) == 0) {
+            return false;
+        }
+        throttled[cpu] += out[cpu] ? 0 : 1;
+        out[cpu] = true;
+        return true;
+    }
+
+    /** When the kernel looks at a core again on which a thread runs, -1 = none. */
+    private long throttlesNs(final int cpu, final int task) {
+        if (runtimeNs == null || !out[cpu] && (task < 0 || !realTime[task])) {
+            return EventQueue.NEVER;
+        }
+        final long leftNs = out[cpu] ? Long.MAX_VALUE : runtimeNs[cpu] - usedNs[cpu];
+        return leftNs < periodEndNs[cpu] - run.nowNs ? run.nowNs + leftNs : periodEndNs[cpu];
+    }
+
+    /** Books what real-time threads have used of a core; a period that is over is forgotten. */
+    private void use(final int cpu, final long ns) {
+        if (runtimeNs == null) {
+            return;
+        }
+        usedNs[cpu] += ns;
+        if (run.nowNs >= periodEndNs[cpu]) {   // a real-time thread never runs across the end of a period unseen
+            periodEndNs[cpu] += ((run.nowNs - periodEndNs[cpu]) / throttlePeriodNs + 1) * throttlePeriodNs;
+            usedNs[cpu] = 0;
+            out[cpu] = false;
         }
     }
 
@@ -176,6 +247,7 @@ final class Cores {
         final int task = onCpu[cpu];
         final long since = sinceNs[cpu];
         sinceNs[cpu] = run.nowNs;
+        use(cpu, task >= 0 && realTime[task] ? run.nowNs - since : 0);
         if (task < 0 || since == run.nowNs) {
             return;
         }

@@ -93,6 +93,9 @@ final class Device {
             return;
         }
         final int gpu = set.gpuOf[task];
+        if (set.realTime[task]) {
+            run.newcomers.onLaunch(gpu);
+        }
         workNs[task] = deviceNs;
         turn[gpu][turnSize[gpu]] = task;
         turnSize[gpu]++;
@@ -168,7 +171,8 @@ final class Device {
 
     /** Whether the GPU serves those contexts that are enabled. */
     private boolean isServing(final int gpu) {
-        return !stalled[gpu] && !(stopsForUpdates && run.enforcers.isUpdating(gpu));
+        return !stalled[gpu] && !run.newcomers.hasGpu(gpu)
+            && !(stopsForUpdates && (run.enforcers.isUpdating(gpu) || run.newcomers.isUpdating(gpu)));
     }
 
     /** Books what a GPU did up to now. */

@@ -89,8 +89,9 @@ final class EnforcerModel {
         }
     }
 
-    private void enforce(final int gpu) {
-        while (ofGpu[gpu].reconciler.cycle(run.nowNs)) {
+    /** Brings one GPU to what is desired; while another update is in progress, its end does. */
+    void enforce(final int gpu) {
+        while (!run.newcomers.isUpdating(gpu) && ofGpu[gpu].reconciler.cycle(run.nowNs)) {
             continue;   // until it waits for the device or nothing is left to do
         }
         run.segments.deliverGrants(gpu);
@@ -104,6 +105,7 @@ final class EnforcerModel {
         run.device.account(gpu);   // contexts that were enabled until now have worked until now
         run.device.updated(gpu);
         one.reconciler.complete(run.nowNs);
+        run.newcomers.onUpdated(gpu);
         run.segments.deliverGrants(gpu);
         enforce(gpu);
     }
@@ -200,6 +202,7 @@ final class EnforcerModel {
             final long costNs = run.drawsWorst() ? epsilonNs : run.random.nextLong(epsilonNs + 1);
             run.device.touch(gpu);
             if (costNs == 0) {
+                run.device.account(gpu);   // as in onUpdateComplete
                 run.device.updated(gpu);
                 return run.nowNs;
             }

@@ -16,6 +16,8 @@ final class Observations {
     final long[] worstArrivalNs;
     final long[] preemptions;
     final long[] maxGrantWaitNs;
+    /** Windows that used up more than their budget. */
+    final long[] overruns;
     /** Of tasks with a limit: which of the last jobs were late, as a ring; null = no limit. */
     private final boolean[][] recent;
     private final int[] recentAt;
@@ -33,6 +35,7 @@ final class Observations {
         worstArrivalNs = new long[n];
         preemptions = new long[n];
         maxGrantWaitNs = new long[n];
+        overruns = new long[n];
         recent = new boolean[n][];
         recentAt = new int[n];
         recentMisses = new int[n];
@@ -51,6 +54,7 @@ final class Observations {
         Arrays.fill(worstArrivalNs, -1);
         Arrays.fill(preemptions, 0);
         Arrays.fill(maxGrantWaitNs, 0);
+        Arrays.fill(overruns, 0);
         Arrays.fill(recentAt, 0);
         Arrays.fill(recentMisses, 0);
         Arrays.fill(maxRecentMisses, 0);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.sim;
 
+import dev.gpuseg.analysis.model.IntegerMath;
+import dev.gpuseg.analysis.model.PlatformLimits;
 import java.util.SplittableRandom;
 
 /**
@@ -9,10 +11,14 @@ import java.util.SplittableRandom;
  */
 final class Run {
     final SimulatedSet set;
-    /** Event sources in the order of simultaneous events: updates, GPUs, stops of GPUs, idle parts, cores, arrivals. */
+    /**
+     * Event sources in the order of simultaneous events: updates, GPUs, stops of GPUs, new contexts, idle parts, cores,
+     * arrivals.
+     */
     final EventQueue queue;
     final int gpuSource;
     final int stallSource;
+    final int newcomerSource;
     final int idleSource;
     final int cpuSource;
     final int taskSource;
@@ -24,6 +30,7 @@ final class Run {
     final Segments segments;
     final EnforcerModel enforcers;
     final Device device;
+    final Newcomers newcomers;
     /** Null if the set has no chains. */
     final ChainObserver chains;
 
@@ -43,7 +50,8 @@ final class Run {
         this.set = set;
         gpuSource = set.gpuCount;
         stallSource = 2 * set.gpuCount;
-        idleSource = 3 * set.gpuCount;
+        newcomerSource = 3 * set.gpuCount;
+        idleSource = 4 * set.gpuCount;
         cpuSource = idleSource + set.taskCount;
         taskSource = cpuSource + set.cpuCount;
         queue = new EventQueue(taskSource + set.taskCount);
@@ -54,6 +62,7 @@ final class Run {
         segments = new Segments(this);
         enforcers = new EnforcerModel(this);
         device = new Device(this);
+        newcomers = new Newcomers(this);
         chains = set.set.chains().isEmpty() ? null : new ChainObserver(set.set);
     }
 
@@ -73,9 +82,21 @@ final class Run {
         segments.reset();
         enforcers.reset();
         device.reset();
+        newcomers.reset();
         if (chains != null) {
             chains.reset();
         }
+    }
+
+    /** How long a device part takes: at the lowest clock in the worst case, else at any above it. */
+    long atClock(final long declaredNs) {
+        final int lowest = set.clockPermille;
+        if (lowest == PlatformLimits.CLOCK_MIN || declaredNs == 0) {
+            return declaredNs;
+        }
+        final int permille = drawsWorst() ? lowest
+            : PlatformLimits.CLOCK_MIN + random.nextInt(lowest - PlatformLimits.CLOCK_MIN + 1);
+        return IntegerMath.ceilDiv(Math.multiplyExact(declaredNs, (long) permille), PlatformLimits.CLOCK_MIN);
     }
 
     /** A duration that is not a task's own: the worst case always, or in one case of four. */

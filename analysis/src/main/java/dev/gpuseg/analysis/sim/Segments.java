@@ -121,6 +121,9 @@ final class Segments implements DecisionSink {
             scheduler.onGiven(task + 1, ticket[task], run.nowNs);
         }
         follow(set.gpuOf[task]);
+        if (set.realTime[task]) {
+            run.newcomers.onBegin(set.gpuOf[task]);
+        }
         run.enforcers.enforceAll();
         if (anticipator != null) {   // every second run marks releases
             anticipator.learn(task + 1, run.nowNs, (run.options.seed() & 1) == 0 ? 0 : arrivalNs, run.nowNs);
@@ -249,6 +252,6 @@ final class Segments implements DecisionSink {
 
     @Override
     public void onOverrun(final int taskId, final long segmentTicket, final long budgetNs) {
-        // what follows arrives as decisions of its own
+        run.observations.overruns[taskId - 1]++;   // what follows arrives as decisions of its own
     }
 }

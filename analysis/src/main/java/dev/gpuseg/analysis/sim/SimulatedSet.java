@@ -55,6 +55,11 @@ final class SimulatedSet {
     final int[] bursts;
     /** As declared. */
     final PlatformLimits limits;
+    /** In thousandths, {@link PlatformLimits#CLOCK_MIN} or more: device parts take up to so many times as declared. */
+    final int clockPermille;
+    /** Longest time of a new context, and shortest one to the next; 0 = there are none. */
+    final long newcomerNs;
+    final long newcomerPeriodNs;
     final Platform declared;
 
     final long[] epsilonNs;
@@ -69,9 +74,15 @@ final class SimulatedSet {
      * @throws InvalidModelException if a core is missing, or the set is beyond the limits of the scheduler core
      */
     SimulatedSet(final TaskSet given) {
-        set = given.slowed();
         declared = given.platform();
         limits = declared.limits();
+        // the clock and new contexts are simulated, not counted as bounds count them; beside other work they are
+        final boolean simulates = declared.space().isNone();
+        set = simulates ? given : given.slowed();
+        clockPermille = simulates ? Math.max(PlatformLimits.CLOCK_MIN, limits.clockPermille())
+            : PlatformLimits.CLOCK_MIN;
+        newcomerNs = simulates ? limits.newcomerNs() : 0;
+        newcomerPeriodNs = simulates ? limits.newcomerPeriodNs() : 0;
         busy = set.mode() == WaitMode.BUSY;
         taskCount = set.tasks().size();
         cpuCount = set.platform().cpus();

@@ -40,6 +40,7 @@ public final class Simulator {
     private long[] firstArrivalNs;
     private Policy chosenPolicy;
     private long[] slicesNs;
+    private long[] leastNs;
     private final int[] partition;
     private final int[] weight;
     private final long[] budgetNs;
@@ -95,6 +96,47 @@ public final class Simulator {
         weight[task] = ofWeight;
         quotaNs[task] = quota;
         capPeriodNs[task] = capPeriod;
+    }
+
+    /**
+     * Budgets for the following runs, whatever {@link #setAttributes} says of them. A window that uses more is demoted,
+     * at a gate it is only counted.
+     *
+     * @param ns of each task, in the order of the set, 0 = none; null = as the attributes say
+     */
+    public void setBudgets(final long[] ns) {
+        leastNs = ns == null ? null : ns.clone();
+    }
+
+    /**
+     * Lets the kernel throttle cores in the following runs: real-time threads that have used so much of a core in one
+     * of its periods have it no more until the next one begins. Where the first period begins is drawn.
+     *
+     * @param periodNs  of all cores, positive
+     * @param runtimeNs of each core; {@link Long#MAX_VALUE} = it is never throttled. Null = none is
+     */
+    public void setThrottling(final long periodNs, final long[] runtimeNs) {
+        run.cores.throttling(periodNs, runtimeNs);
+    }
+
+    /**
+     * How often windows of a task used up more than their budget in the last run.
+     *
+     * @param task index in the set
+     * @return their number
+     */
+    public long overruns(final int task) {
+        return run.observations.overruns[task];
+    }
+
+    /**
+     * How often a core was throttled in the last run.
+     *
+     * @param cpu index of the core, from 0
+     * @return number of its periods in which it was
+     */
+    public long throttled(final int cpu) {
+        return run.cores.throttled(cpu);
     }
 
     /**
@@ -303,8 +345,10 @@ public final class Simulator {
             run.enforcers.onUpdateComplete(source);
         } else if (source < run.stallSource) {
             run.device.touch(source - run.gpuSource);
-        } else if (source < run.idleSource) {
+        } else if (source < run.newcomerSource) {
             run.device.onStall(source - run.stallSource);
+        } else if (source < run.idleSource) {
+            run.newcomers.onEvent(source - run.newcomerSource);
         } else if (source < run.cpuSource) {
             run.threads.onIdleEnd(source - run.idleSource);
         } else {
@@ -355,6 +399,9 @@ public final class Simulator {
             run.arrivals.schedule(i, firstArrivalNs != null ? firstArrivalNs[i] : run.arrivals.drawFirst(i));
         }
         run.device.startStalls();
+        if (what.hold() != SimulationOptions.Hold.TURNS) {   // there new contexts are contexts
+            run.newcomers.start(preemptive);
+        }
     }
 
     /** One context for each process and GPU. */
@@ -366,7 +413,8 @@ public final class Simulator {
         }
         // under a policy that does not look at priorities any real-time one will do
         scheduler.addTask(new TaskParameters(i + 1, context, realTime ? Math.max(1, set.priority[i]) : 0,
-            realTime ? set.gpuPriority[i] : 0, set.deadlineNs[i], budgetNs[i], run.options.optimistic(), overrun[i], 0,
+            realTime ? set.gpuPriority[i] : 0, set.deadlineNs[i], leastNs == null ? budgetNs[i] : leastNs[i],
+            run.options.optimistic(), leastNs == null ? overrun[i] : actionOf(run.options.scheduler()), 0,
             partition[i]));
         if (anticipator != null) {
             anticipator.open(i + 1, set.gpuOf[i], context, realTime ? Math.max(1, set.gpuPriority[i]) : 0,
@@ -378,6 +426,11 @@ public final class Simulator {
         if (quotaNs[i] > 0) {
             scheduler.setCap(scheduler.ownGroup(context), quotaNs[i], capPeriodNs[i], 0);
         }
+    }
+
+    /** A gate would end a segment whose thread goes on. */
+    private static OverrunAction actionOf(final SimulationOptions.Scheduler decides) {
+        return decides.preemptive() ? OverrunAction.DEMOTE : OverrunAction.NOTIFY;
     }
 
     /** As the daemon's, which knows the costs of updates only from those that it made and what the mechanism says. */

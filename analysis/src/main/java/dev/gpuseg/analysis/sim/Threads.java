@@ -399,7 +399,7 @@ final class Threads {
         final int s = segment[task];
         phase[task] = HOST_OVERLAP;
         work[task] = draw(task, set.overlapNs[s]);
-        final long deviceNs = draw(task, set.deviceNs[s]);
+        final long deviceNs = run.atClock(draw(task, set.deviceNs[s]));
         deviceDone[task] = deviceNs == 0;
         if (!deviceDone[task]) {
             run.device.launch(task, deviceNs, set.bursts[s]);

@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Queue;
 import java.util.SplittableRandom;
@@ -35,6 +36,7 @@ import java.util.function.LongFunction;
  */
 public final class Campaign {
     private static final int SIMULATION_POINT = 2_000;
+    private static final int CONDITIONS_POINT = 4_000;
     private static final int KEPT = 200;
     private static final long PPM_OF_ONE = 1_000_000;
     /** Steps of a climb for one task. */
@@ -43,8 +45,11 @@ public final class Campaign {
     private static final int PPM = MEASURES.length;
     private static final int KEPT_READY = PPM + 1;
     private static final int ANTICIPATED = KEPT_READY + 1;
+    private static final int LIMITED = ANTICIPATED + 1;
+    private static final int BUDGETED = LIMITED + 1;
+    private static final int THROTTLED = BUDGETED + 1;
     /** Of each bounded task, the largest response / bound, in steps of 1 / {@link #RATIOS}; the last: 1 and more. */
-    static final int RATIO = ANTICIPATED + 1;
+    static final int RATIO = THROTTLED + 1;
     static final int RATIOS = 50;
     /** Columns of a claim. */
     static final int WIDTH = RATIO + RATIOS + 1;
@@ -57,21 +62,44 @@ public final class Campaign {
     private final long seed;
     private final int runsPerSet;
     private final int climbs;
+    private final Conditions conditions;
     private final Queue<Excess> excesses = new ConcurrentLinkedQueue<>();
 
+    /** What may not be exceeded. */
+    public enum Limit {
+        /** The bound of a response. */
+        RESPONSE("a job took %3$d ns, its bound is %2$d ns"),
+        /** The least budget of a task: a window within its declared times used more. */
+        BUDGET("a window used more than %2$d ns, its least budget"),
+        /** What real-time threads of a core may need in a period of the kernel (T1). */
+        CORE("real-time threads used more than %2$d ns, what T1 says they need");
+
+        private final String text;
+
+        Limit(final String text) {
+            this.text = text;
+        }
+    }
+
     /**
-     * A response above a bound.
+     * A limit that was exceeded in a run.
      *
      * @param claim    the comparison
      * @param set      the set
-     * @param task     name of the task
-     * @param boundNs  the bound
-     * @param seenNs   the response
+     * @param limit    what was exceeded
+     * @param name     of the task, or of the core
+     * @param boundNs  the limit
+     * @param seenNs   the response; of other limits one nanosecond more than the limit
      * @param options  the run
      * @param arrivals first arrival of each task, ns; empty: as the options say
+     * @param given    budgets and throttling of the run, for a reader
      */
-    public record Excess(Claim claim, TaskSet set, String task, long boundNs, long seenNs, SimulationOptions options,
-        List<Long> arrivals) {
+    public record Excess(Claim claim, TaskSet set, Limit limit, String name, long boundNs, long seenNs,
+        SimulationOptions options, List<Long> arrivals, String given) {
+        /** What happened, in one line. */
+        public String text() {
+            return claim.title() + ": " + name + ": " + String.format(Locale.ROOT, limit.text, name, boundNs, seenNs);
+        }
     }
 
     /**
@@ -98,7 +126,14 @@ public final class Campaign {
      */
     public Campaign(final List<Claim> claims, final LongFunction<TaskSet> sets, final long seed, final int runsPerSet,
         final int climbs) {
+        this(claims, sets, seed, runsPerSet, climbs, new Conditions());
+    }
+
+    /** As above, with what is claimed of budgets and cores. */
+    Campaign(final List<Claim> claims, final LongFunction<TaskSet> sets, final long seed, final int runsPerSet,
+        final int climbs, final Conditions conditions) {
         this.climbs = climbs;
+        this.conditions = conditions;
         this.claims = List.copyOf(claims);
         this.sets = sets;
         this.seed = seed;
@@ -109,7 +144,8 @@ public final class Campaign {
      * Columns of the counts. For each claim: the sets, the accepted ones, the runs, the accepted sets in which a bound
      * was exceeded, those in which a deadline was missed, the largest response in parts per million of its bound, and
      * the runs in which contexts of idle tasks stayed enabled (fixed priorities with optimistic begins only), those in
-     * which a begin was anticipated, and how many tasks with a bound have their largest response / bound in each step
+     * which a begin was anticipated, those of sets with limits, those in which windows had least budgets, those in
+     * which cores were throttled, and how many tasks with a bound have their largest response / bound in each step
      * of 2 %.
      *
      * @return names, in a fixed order
@@ -123,6 +159,9 @@ public final class Campaign {
             columns.add(Tally.MAX + "ppm of " + claim.title());
             columns.add("kept ready of " + claim.title());
             columns.add("anticipated of " + claim.title());
+            columns.add("limited of " + claim.title());
+            columns.add("budgeted of " + claim.title());
+            columns.add("throttled of " + claim.title());
             for (int k = 0; k <= RATIOS; k++) {
                 columns.add("ratio " + k + " of " + claim.title());
             }
@@ -171,7 +210,7 @@ public final class Campaign {
             final WaitMode mode = claim.analysis().mode();
             counts[at]++;
             if (!claim.conflict(set.withMode(mode)).isEmpty()) {
-                continue;   // equal priorities of threads that spin for one GPU
+                continue;   // equal priorities of threads that spin for one GPU, stops that the bounds do not contain
             }
             final AnalysisResult result = claim.analysisOf(set).analyse(set.withMode(mode));
             if (!result.schedulable()) {
@@ -189,7 +228,7 @@ public final class Campaign {
 
     private void compare(final Claim claim, final TaskSet set, final AnalysisResult result, final Simulator simulator,
         final long k, final long[] counts, final int at) {
-        final Outcome outcome = new Outcome(claim, set, result);
+        final Outcome outcome = new Outcome(claim, set, result, k);
         // every claim about one mechanism is compared with the same runs
         final SplittableRandom random = Seeds.random(seed, SIMULATION_POINT + claim.mechanism().number(), k);
         for (int run = 0; run < runsPerSet; run++) {
@@ -202,6 +241,9 @@ public final class Campaign {
         counts[at + PPM] = Math.max(counts[at + PPM], outcome.largestPpm);
         counts[at + KEPT_READY] += outcome.keptReady;
         counts[at + ANTICIPATED] += outcome.anticipated;
+        counts[at + LIMITED] += LimitedSets.isLimited(set) ? outcome.runs : 0;
+        counts[at + BUDGETED] += outcome.budgeted;
+        counts[at + THROTTLED] += outcome.throttled;
         for (int i = 0; i < outcome.largestOf.length; i++) {
             if (result.tasks().get(i).wcrtNs() != null) {
                 counts[at + RATIO + (int) Math.min(RATIOS, outcome.largestOf[i] / (PPM_OF_ONE / RATIOS))]++;
@@ -295,6 +337,8 @@ public final class Campaign {
         private long runs;
         private long keptReady;
         private long anticipated;
+        private long budgeted;
+        private long throttled;
         private long largestPpm;
         private final long[] largestOf;
         /** Of the run with the longest response of each task since the climb began. */
@@ -303,8 +347,15 @@ public final class Campaign {
         private final SimulationOptions[] optionsOf;
         private boolean exceeded;
         private boolean missed;
+        /** Chooses what a run is given; other choices do not depend on it. */
+        private final SplittableRandom random;
+        private final long periodNs;
+        private final long[] runtimesNs;
+        /** By whether begins are optimistic; of those that are known. */
+        private final long[][] budgetsNs = new long[2][];
+        private final boolean[] hasBudgets = new boolean[2];
 
-        Outcome(final Claim claim, final TaskSet set, final AnalysisResult result) {
+        Outcome(final Claim claim, final TaskSet set, final AnalysisResult result, final long k) {
             this.claim = claim;
             this.set = set;
             this.result = result;
@@ -312,6 +363,18 @@ public final class Campaign {
             climbedOf = new long[largestOf.length];
             arrivalsOf = new long[largestOf.length][];
             optionsOf = new SimulationOptions[largestOf.length];
+            random = Seeds.random(seed, CONDITIONS_POINT + claim.mechanism().number(), k);
+            periodNs = Conditions.drawPeriod(random, set);
+            runtimesNs = conditions.runtimes(claim, set, periodNs);
+        }
+
+        private long[] budgets(final boolean optimistic) {
+            final int at = optimistic ? 1 : 0;
+            if (!hasBudgets[at]) {
+                hasBudgets[at] = true;
+                budgetsNs[at] = conditions.budgets(claim, set, result, optimistic);
+            }
+            return budgetsNs[at];
         }
 
         /** The task with a bound whose longest response is farthest from it. */
@@ -328,6 +391,11 @@ public final class Campaign {
 
         void run(final Simulator simulator, final SimulationOptions options, final long[] firstArrivals) {
             simulator.setFirstArrivals(firstArrivals);
+            final int kind = random.nextInt(4);
+            final Conditions.Given given = new Conditions.Given((kind & 1) == 0 ? null : budgets(options.optimistic()),
+                periodNs, (kind & 2) == 0 ? null : runtimesNs);
+            simulator.setBudgets(given.budgetsNs());
+            simulator.setThrottling(periodNs, given.runtimesNs());
             try {
                 simulator.execute(options);
             } catch (final DeadlockException e) {
@@ -339,7 +407,21 @@ public final class Campaign {
             runs++;
             keptReady += keepsReady(options) ? 1 : 0;
             anticipated += simulator.anticipated() > 0 ? 1 : 0;
+            budgeted += given.budgetsNs() != null ? 1 : 0;
+            throttled += given.runtimesNs() != null ? 1 : 0;
             missed |= simulator.anyRealTimeMiss();
+            for (int i = 0; given.budgetsNs() != null && i < largestOf.length; i++) {
+                if (simulator.overruns(i) > 0) {
+                    exceeds(Limit.BUDGET, set.tasks().get(i).name(), given.budgetsNs()[i], given.budgetsNs()[i] + 1,
+                        options, firstArrivals, given);
+                }
+            }
+            for (int c = 0; given.runtimesNs() != null && c < given.runtimesNs().length; c++) {
+                if (simulator.throttled(c) > 0) {
+                    exceeds(Limit.CORE, "core " + (c + 1), given.runtimesNs()[c], given.runtimesNs()[c] + 1, options,
+                        firstArrivals, given);
+                }
+            }
             for (int i = 0; i < largestOf.length; i++) {
                 final Long bound = result.tasks().get(i).wcrtNs();
                 if (bound == null) {
@@ -356,13 +438,20 @@ public final class Campaign {
                     optionsOf[i] = options;
                 }
                 if (seen > bound) {
-                    if (!exceeded && claim.claimed() && excesses.size() < KEPT) {
-                        excesses.add(new Excess(claim, set, set.tasks().get(i).name(), bound, seen, options,
-                            firstArrivals == null ? List.of() : Arrays.stream(firstArrivals).boxed().toList()));
-                    }
-                    exceeded = true;
+                    exceeds(Limit.RESPONSE, set.tasks().get(i).name(), bound, seen, options, firstArrivals, given);
                 }
             }
+        }
+
+        /** The first excess of a set is kept. */
+        private void exceeds(final Limit limit, final String name, final long bound, final long seen,
+            final SimulationOptions options, final long[] firstArrivals, final Conditions.Given given) {
+            if (!exceeded && claim.claimed() && excesses.size() < KEPT) {
+                excesses.add(new Excess(claim, set, limit, name, bound, seen, options,
+                    firstArrivals == null ? List.of() : Arrays.stream(firstArrivals).boxed().toList(),
+                    given.toString()));
+            }
+            exceeded = true;
         }
     }
 

@@ -19,12 +19,15 @@ import java.util.Map;
 /**
  * Runs campaigns in steps whose results are stored on disk.
  *
- * <p>{@link #soundness} compares every bound with simulated responses on {@link CampaignSets}, one in four of
+ * <p>{@link #soundness} compares every bound with simulated responses on {@link LimitedSets}, one in four of
  * {@link WitnessSets}. {@link #gap} does so on
  * the published task sets, by utilisation: how often the mechanism for which a bound was published exceeds it, and how
  * many accepted sets soundness costs.
  */
 public final class CampaignSweep {
+    /** Columns of the table. */
+    private static final int HEADINGS = 16;
+
     private final long seed;
     private final int runsPerSet;
     private final Path directory;
@@ -99,25 +102,27 @@ public final class CampaignSweep {
         final StringBuilder csv = new StringBuilder("analysis,mechanism,claimed,sets,accepted,runs,"
             + "exceeded_sets,missed_sets,"
             + "p10_response_over_bound,p50_response_over_bound,p90_response_over_bound,"
-            + "max_response_over_bound,runs_kept_ready,runs_anticipated\n");
+            + "max_response_over_bound,runs_kept_ready,runs_anticipated,"
+            + "runs_with_limits,runs_with_budgets,runs_with_throttled_cores\n");
         final StringBuilder table = new StringBuilder("| analysis | mechanism | claimed | accepted of " + sets
             + " | runs | sets with an exceeded bound | sets with a missed deadline "
             + "| largest response / bound of a task: "
-            + "p10 | median | p90 | maximum | runs with idle contexts enabled | runs with anticipation |\n"
-            + "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+            + "p10 | median | p90 | maximum | runs with idle contexts enabled "
+            + "| runs with anticipation | runs with limits | runs with budgets | runs with throttled cores |\n"
+            + "|---".repeat(HEADINGS) + "|\n");
         final List<Long> values = new ArrayList<>(sum.values());
         for (int c = 0; c < claims.size(); c++) {
             final Claim claim = claims.get(c);
             final List<Long> v = values.subList(c * Campaign.WIDTH, (c + 1) * Campaign.WIDTH);
             final String ratio = String.format(Locale.ROOT, "%.2f,%.2f,%.2f,%.6f", Campaign.quantile(v, 0.1),
                 Campaign.quantile(v, 0.5), Campaign.quantile(v, 0.9), v.get(5) / 1e6);
-            csv.append(String.format(Locale.ROOT, "%s,%s,%s,%d,%d,%d,%d,%d,%s,%d,%d%n", claim.analysis().name(),
-                claim.mechanism(), claim.claimed(), v.get(0), v.get(1), v.get(2), v.get(3), v.get(4), ratio,
-                v.get(6), v.get(7)));
-            table.append(String.format(Locale.ROOT, "| %s | %s | %s | %d | %d | %d | %d | %s | %d | %d |%n",
-                claim.analysis().name(),
+            csv.append(String.format(Locale.ROOT, "%s,%s,%s,%d,%d,%d,%d,%d,%s,%d,%d,%d,%d,%d%n",
+                claim.analysis().name(), claim.mechanism(), claim.claimed(), v.get(0), v.get(1), v.get(2), v.get(3),
+                v.get(4), ratio, v.get(6), v.get(7), v.get(8), v.get(9), v.get(10)));
+            table.append(String.format(Locale.ROOT, "| %s | %s | %s | %d | %d | %d | %d | %s | %d | %d | %d | %d "
+                + "| %d |%n", claim.analysis().name(),
                 claim.mechanism(), claim.claimed() ? "yes" : "no", v.get(1), v.get(2), v.get(3), v.get(4),
-                ratio.replace(",", " | "), v.get(6), v.get(7)));
+                ratio.replace(",", " | "), v.get(6), v.get(7), v.get(8), v.get(9), v.get(10)));
             if (claim.claimed()) {
                 runs += v.get(2);
                 exceeded += v.get(3);
@@ -240,8 +245,7 @@ public final class CampaignSweep {
         /** The set, with the options of the run as a comment. */
         private static Finding file(final Campaign.Excess excess) {
             final StringWriter text = new StringWriter();
-            text.write("# " + excess.claim().title() + ": task " + excess.task() + " took " + excess.seenNs()
-                + " ns, its bound is " + excess.boundNs() + " ns\n# " + excess.options()
+            text.write("# " + excess.text() + "\n# " + excess.given() + "\n# " + excess.options()
                 + (excess.arrivals().isEmpty() ? "" : "\n# first arrivals in ns: " + excess.arrivals()) + "\n");
             try {
                 TaskSetFiles.write(excess.set(), TaskSetFiles.Format.YAML, text);
@@ -266,7 +270,7 @@ public final class CampaignSweep {
         }
 
         private Campaign campaign() {
-            return new Campaign(claims(claimed, only), k -> CampaignSets.mixed(seed, k), seed, runsPerSet, climbs);
+            return new Campaign(claims(claimed, only), k -> LimitedSets.mixed(seed, k), seed, runsPerSet, climbs);
         }
     }
 

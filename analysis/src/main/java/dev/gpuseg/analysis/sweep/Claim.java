@@ -140,6 +140,9 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
      * @return one line; empty if it is compared
      */
     String conflict(final TaskSet set) {
+        if (analysis.claim() != Analysis.Claim.SOUND && LimitedSets.stops(set)) {
+            return analysis.name() + " does not contain stops of the GPU";
+        }
         final String described = Hypotheses.conflict(analysisOf(set).description(), set);
         // a process is in one partition, and a random table puts its tasks into several
         final String conflict = described.isEmpty() && mechanism.scheduler() == Scheduler.PARTITIONS

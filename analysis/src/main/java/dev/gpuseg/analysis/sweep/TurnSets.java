@@ -87,7 +87,8 @@ public final class TurnSets {
         }
         final TurnLimits turns = new TurnLimits(shortest / (20 + random.nextInt(400)) + 1, 1 + random.nextInt(3));
         final long delay = random.nextInt(3) == 0 ? shortest / (1 + random.nextInt(10)) + 1 : 0;
-        final PlatformLimits limits = new PlatformLimits(0, false, delay, delay == 0 ? 0
+        final PlatformLimits limits = new PlatformLimits(set.platform().limits().clockPermille(), false, delay,
+            delay == 0 ? 0
             : delay + 1 + random.nextLong(4 * shortest), 0, 0, turns);
         final boolean alone = random.nextInt(3) == 0;
         final boolean[] taken = new boolean[Platform.MAX_GPUS];

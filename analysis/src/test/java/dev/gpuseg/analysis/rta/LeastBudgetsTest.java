@@ -83,6 +83,66 @@ class LeastBudgetsTest {
         }
     }
 
+    /** A window of a task of equal priority that was granted keeps the core, though it has lost the GPU. */
+    @Test
+    void shouldContainHostPartsOfTasksOfEqualPriority() {
+        final TaskSet set = on(0.5, false, Sets.task("h", 1, 60, 100, Sets.gpu(1, 2)),
+            Sets.task("t", 1, 60, 100, Sets.gpu(3, 3)).withPriorities(60, 59));
+        assertEquals(3 * MS, least(set, "h").windowNs());
+        assertEquals(6 * MS, least(set, "h").leastNs(), "the window and 3 ms of host part");
+    }
+
+    /** Windows that end before the update for them does: each leaves two updates to the window that goes on. */
+    @Test
+    void shouldContainUpdatesForWindowsThatHaveEnded() {
+        final TaskSet set = on(1, true, Sets.task("h", 1, 80, 500, Sets.cpu(3), Sets.gpu(0.05, 0), Sets.cpu(3),
+            Sets.gpu(0.05, 0), Sets.cpu(3), Sets.gpu(0.05, 0)), Sets.task("i", 2, 40, 900, Sets.gpu(0, 30)));
+        // own updates, and those of three windows of one job; all that is charged lies within the response
+        final long boundNs = Analyses.get(WINDOW).analyse(set).tasks().get(1).wcrtNs();
+        assertEquals(Math.min(boundNs, (30 + 2 + 3 * 2) * MS), least(set, "i").leastNs());
+        final Simulator simulator = simulator(set, true);
+        for (final long budgetNs : new long[] {32 * MS, least(set, "i").leastNs()}) {
+            simulator.setBudgets(new long[] {0, budgetNs});
+            simulator.setFirstArrivals(new long[] {3 * MS, 0});
+            simulator.execute(SimulationOptions.ofDurationNs(90 * MS).with(Hold.WINDOW, true, Update.STALL));
+            assertEquals(budgetNs == 32 * MS, simulator.overruns(1) > 0, budgetNs + " ns");
+        }
+    }
+
+    /** The context is enabled while a window of another task of the process has it. */
+    @Test
+    void shouldContainWaitsForWindowsOfTheSameContext() {
+        final TaskSet set = on(0, true, Sets.task("a", 1, 60, 47, Sets.cpu(1), Sets.gpu(1, 2)).inProcess("p"),
+            Sets.task("m", 2, 59, 68, Sets.gpu(0.75, 4)), Sets.task("b", 2, 58, 135, Sets.gpu(1, 1.75)).inProcess("p"));
+        assertEquals(Analyses.get(WINDOW).analyse(set).tasks().get(2).wcrtNs(), least(set, "b").leastNs());
+        final Simulator simulator = new Simulator(set);
+        for (final long budgetNs : new long[] {2_750_000, least(set, "b").leastNs()}) {
+            long overruns = 0;
+            simulator.setBudgets(new long[] {0, 0, budgetNs});
+            for (int late = 0; late < 20; late++) {
+                simulator.setFirstArrivals(new long[] {1, late * MS / 10, 0});
+                simulator.execute(SimulationOptions.ofDurationNs(40 * MS).with(Hold.WINDOW, true, Update.SHARE));
+                overruns += simulator.overruns(2);
+            }
+            assertEquals(budgetNs == 2_750_000, overruns > 0, budgetNs + " ns: " + overruns);
+        }
+    }
+
+    /** A budget leaves out 100 ms of updates; of two of 60 ms before the grant 20 ms count. */
+    @Test
+    void shouldContainUpdatesBeyondWhatABudgetLeavesOut() {
+        final TaskSet set = on(60, false, Sets.task("h", 1, 80, 2_000, Sets.gpu(0, 10)),
+            Sets.task("l", 2, 40, 2_100, Sets.gpu(0, 30)));
+        assertEquals(30 * MS, least(set, "h").leastNs());
+        final Simulator simulator = new Simulator(set);
+        for (final long budgetNs : new long[] {10 * MS, 30 * MS}) {
+            simulator.setBudgets(new long[] {budgetNs, 0});
+            simulator.setFirstArrivals(new long[] {1, 0});
+            simulator.execute(SimulationOptions.ofDurationNs(1_000 * MS));
+            assertEquals(budgetNs == 10 * MS, simulator.overruns(0) > 0, budgetNs + " ns");
+        }
+    }
+
     /** No bound is exceeded with the least budgets; with budgets of the windows alone some are. */
     @Test
     void shouldLeaveEveryBoundWithTheLeastBudgets() {

@@ -118,4 +118,32 @@ class StallTest {
         assertThrows(InvalidModelException.class, () -> Gpu.ofEpsilon(MS).withStalls(0, MS));
         assertEquals(MS, Gpu.ofEpsilon(MS).stalledEpsilonNs());
     }
+
+    /**
+     * A thread that spins through a stop of its GPU keeps the core from the host part of a window of another GPU: found
+     * by the campaign, at the gate, whose bound had such a thread spin for its own window only.
+     */
+    @Test
+    void shouldCountThatAThreadSpinsThroughStopsOfItsGpuAtAGate() {
+        final Gpu gpu = new Gpu(0, 0, 0, MS);
+        final Task spins = new Task("spins", 1, 1, 100 * MS, 100 * MS, 0, 0, 60, 60, false, List.of(new Segment.Gpu(0,
+            5 * MS)));
+        final Task holds = new Task("holds", 1, 0, 100 * MS, 100 * MS, 0, 0, 59, 59, false, List.of(
+            new Segment.Gpu(2 * MS, MS)));
+        final Task waits = new Task("waits", 2, 0, 200 * MS, 200 * MS, 0, 0, 58, 58, false, List.of(new Segment.Gpu(0,
+            MS)));
+        final TaskSet set = new TaskSet("spins", new Platform(2, List.of(gpu, gpu.withStalls(8 * MS, 90 * MS)), false,
+            null), WaitMode.BUSY, List.of(spins, holds, waits));
+        final long bound = Analyses.get("gate-busy").analyse(set).tasks().get(2).wcrtNs();
+        final Simulator simulator = new Simulator(set);
+        long worst = 0;
+        for (int seed = 0; seed < 200; seed++) {
+            simulator.setFirstArrivals(new long[] {MS, 0, 1});
+            simulator.execute(SimulationOptions.ofDurationNs(1_000 * MS).with(SimulationOptions.Scheduler.GATE,
+                SimulationOptions.CpuPolicy.FP).withSeed(seed));
+            worst = Math.max(worst, simulator.maxResponseNs(2));
+        }
+        assertTrue(worst > 9 * MS, "more than all windows together: 1 + 3 + 5 ms; " + worst);
+        assertTrue(worst <= bound, worst + " above " + bound);
+    }
 }
