@@ -24,8 +24,9 @@
  *
  * Failures. A timeout, a refused job or any other failure is no exception in a callback: that would end the process,
  * and with it every node of the container. GroupOptions says what becomes of the callback, counters() counts it, and
- * the node's log warns. Without a daemon the library itself goes on and counts (gpuseg.h), unless the client has
- * GPUSEG_CONNECT_FAIL_IF_LOST. What the callback itself throws passes on, after the end of its job.
+ * the node's log warns. Without a daemon the library itself goes on and says so (gpuseg.h), and callbacks count as run
+ * without a grant, unless the client has GPUSEG_CONNECT_FAIL_IF_LOST. What the callback itself throws passes on, after
+ * the end of its job.
  *
  * Processes. Components of a container may each have a Client: they share one connection. Tasks of one process share a
  * GPU context; where admission is enforced, declare them in its task set. A task is opened with the first subscription,
@@ -33,11 +34,15 @@
  * have begun by then: admission refuses the later tasks, unless all have GPUSEG_TASK_ALWAYS_WAIT in TaskOptions::flags.
  *
  * Threads. The group is mutually exclusive: an executor of any kind runs one callback of it at a time, as a task needs.
- * One group per task. The client must outlive the group, and the group its subscriptions, timers and services. The
- * constructor, and what makes those, throws gpuseg::Error, as in gpuseg.hpp.
+ * One group per task. The client must outlive the group. The constructor, and what makes subscriptions, timers and
+ * services, throws gpuseg::Error, as in gpuseg.hpp.
  *
- * Status: tested against a stand-in of rclcpp (tests/ros2) only. Compiled with the headers of rclcpp 16.0.11 (Humble)
- * and 28.1.6 (Jazzy), not run with them.
+ * End. A group that is destroyed, in any thread but in no callback of its own, waits for the callback that runs, and
+ * none runs later. So a component may be unloaded, and on_cleanup may destroy the group, while another thread spins. As
+ * a member of its node it comes after what its callbacks use.
+ *
+ * Status: tested against a stand-in of rclcpp (tests/ros2); run with rclcpp 16.0.11 (Humble) and 28.1.6 (Jazzy),
+ * Cyclone DDS and the virtual GPU.
  */
 #ifndef GPUSEG_ROS2_HPP
 #define GPUSEG_ROS2_HPP
@@ -50,6 +55,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -92,7 +98,7 @@ struct GroupOptions {
 /* Counted since the group was made. Each is read for itself, not as a snapshot. */
 struct Counters {
 	std::uint64_t jobs;	       /* callbacks that were due */
-	std::uint64_t without_grant;   /* of these, run without a grant, all or a segment; with PROCEED, too */
+	std::uint64_t without_grant;   /* of these, run without a grant, all or a segment; no daemon, PROCEED, too */
 	std::uint64_t skipped;	       /* of these, given up: not called, or a segment was skipped */
 	std::uint64_t daemon_lost;     /* jobs that met a lost daemon, at their begin or at their end */
 	std::uint64_t timed_out;       /* jobs that were not granted in time, with PROCEED, too */
@@ -260,6 +266,14 @@ public:
 		if (!choices_.parameters.empty())
 			read_parameters();
 	}
+	~CallbackGroup()
+	{
+		std::unique_lock<std::mutex> lock(life_->running, std::defer_lock);
+
+		if (!job_here())
+			lock.lock();
+		life_->ended = true;
+	}
 	CallbackGroup(const CallbackGroup &) = delete;
 	CallbackGroup &operator=(const CallbackGroup &) = delete;
 
@@ -288,8 +302,12 @@ public:
 		return rclcpp::create_subscription<Message>(
 			parameters_, topics_, topic, qos,
 			std::function<void(Argument, const rclcpp::MessageInfo &)>(
-				[this, callback = std::move(callback)](Argument message,
-								       const rclcpp::MessageInfo &info) mutable {
+				[this, life = life_, callback = std::move(callback)](
+					Argument message, const rclcpp::MessageInfo &info) mutable {
+					const std::lock_guard<std::mutex> lock(life->running);
+
+					if (life->ended)
+						return;
 					Job job(*this, sent(info), stamp(Form::content(message)));
 
 					if (!job.runs())
@@ -319,8 +337,12 @@ public:
 		return rclcpp::create_wall_timer(
 			period,
 			std::function<void(rclcpp::TimerBase &)>(
-				[this, callback = std::move(callback),
+				[this, life = life_, callback = std::move(callback),
 				 expiries = Expiries(period)](rclcpp::TimerBase &timer) mutable {
+					const std::lock_guard<std::mutex> lock(life->running);
+
+					if (life->ended)
+						return;
 					const gpuseg::Nanoseconds at = due(timer, expiries);
 					Job job(*this, at, has_real_time() ? Taken{at} : Taken{});
 
@@ -357,25 +379,29 @@ public:
 		open();
 		return rclcpp::create_service<Service>(
 			base_, services_, name,
-			std::function<void(Self, Id, Request)>(
-				[this, callback = std::move(callback)](Self self, Id id, Request request) mutable {
-					if constexpr (PLAIN || WITH_ID) {
-						auto response = std::make_shared<typename Service::Response>();
+			std::function<void(Self, Id, Request)>([this, life = life_, callback = std::move(callback)](
+								       Self self, Id id, Request request) mutable {
+				const std::lock_guard<std::mutex> lock(life->running);
 
-						if (!responds(callback, id, std::move(request), response))
-							return;
-						self->send_response(*id, *response);
-					} else {
-						Job job(*this, UNKNOWN, Taken{});
+				if (life->ended)
+					return;
+				if constexpr (PLAIN || WITH_ID) {
+					auto response = std::make_shared<typename Service::Response>();
 
-						if (!job.runs())
-							return;
-						if constexpr (LATER)
-							callback(std::move(id), std::move(request));
-						else
-							callback(std::move(self), std::move(id), std::move(request));
-					}
-				}),
+					if (!responds(callback, id, std::move(request), response))
+						return;
+					self->send_response(*id, *response);
+				} else {
+					Job job(*this, UNKNOWN, Taken{});
+
+					if (!job.runs())
+						return;
+					if constexpr (LATER)
+						callback(std::move(id), std::move(request));
+					else
+						callback(std::move(self), std::move(id), std::move(request));
+				}
+			}),
 			qos.get_rmw_qos_profile(), group_);
 	}
 
@@ -433,6 +459,12 @@ private:
 		gpuseg::Nanoseconds period;
 		gpuseg::Nanoseconds due = UNKNOWN;
 		gpuseg::Nanoseconds early{0};
+	};
+
+	/* What callbacks have of their group that outlives it: an executor may hold them longer than the node does. */
+	struct Life {
+		std::mutex running; /* held by the callback that runs */
+		bool ended = false;
 	};
 
 	enum Kind { DAEMON_LOST, TIMED_OUT, REFUSED, FAILED, KINDS };
@@ -522,9 +554,9 @@ private:
 				result = gpuseg_begin(task_);
 				begun_ = result >= 0;
 			}
-			if (result == 0)
+			if (result == 0 && is_managed())
 				return true;
-			if (!runs_after(result)) {
+			if (result != 0 && !runs_after(result)) {
 				given_up_ = true;
 				return false;
 			}
@@ -532,6 +564,14 @@ private:
 				count(group_.without_grant_);
 			without_grant_ = true;
 			return true;
+		}
+		/* False: there is no daemon, it is lost, or the one that followed has refused the task. */
+		bool is_managed() const noexcept
+		{
+			gpuseg_task_status status{};
+
+			status.size = sizeof(status);
+			return gpuseg_get_task_status(task_, &status) < 0 || status.task_id != 0;
 		}
 		void end() noexcept
 		{
@@ -826,6 +866,7 @@ private:
 	std::atomic<std::uint64_t> release_unknown_{0};
 	std::atomic<std::uint64_t> stamp_unknown_{0};
 	Trouble troubles_[KINDS];
+	std::shared_ptr<Life> life_ = std::make_shared<Life>();
 	Job *job_ = nullptr;			/* of the thread in thread_ */
 	std::atomic<std::thread::id> thread_{}; /* that is in a callback */
 };

@@ -779,6 +779,8 @@ int gpuseg_get_task_status(const gpuseg_task *task, struct gpuseg_task_status *o
 				 out ? out->size : 0);
 	if (!__atomic_load_n(task->client->own_process, __ATOMIC_RELAXED))
 		return client_check(task->client, 0);
+	if (task->client->managed && client_lost(task->client))
+		copy.task_id = 0; /* the daemon of that number is gone, or the next one has refused the task */
 	if (slot) {
 		copy.state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
 		copy.preemptions = __atomic_load_n(&slot->preemptions, __ATOMIC_RELAXED);

@@ -174,6 +174,7 @@ TEST(should_go_on_with_a_begin_that_waited_for_the_daemon)
 	CHECK_EQ(counters().unmanaged, 1);
 	CHECK_EQ(gpuseg_get_task_status(task, &status), 0);
 	CHECK_EQ(status.tickets, 1);
+	CHECK_EQ(status.task_id, 0);
 	stop();
 }
 

@@ -259,18 +259,46 @@ TEST(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_schedu
 	CHECK_EQ(rig.group.counters().jobs, rig.called);
 }
 
-TEST(should_leave_a_lost_daemon_to_the_library_by_default)
+TEST(should_leave_a_lost_daemon_to_the_library_by_default_and_count_that_no_grant_was_given)
+{
+	Rig rig(detector(), {}, 0);
+
+	rig.deliver();
+	CHECK_EQ(rig.group.counters().without_grant, 0);
+	rig.lose_daemon();
+	rig.deliver();
+	rig.deliver();
+	CHECK_EQ(rig.called, 3);
+	CHECK_EQ(rig.client.counters().unmanaged, 2);
+	CHECK_EQ(rig.group.counters().without_grant, 2);
+	CHECK_EQ(rig.group.counters().daemon_lost, 0);
+	CHECK_EQ(rig.group.counters().failed, 0);
+	CHECK_EQ(rig.lines(), 0);
+	fake_daemon_follow(&rig.daemon);
+	rig.await(true);
+	std::uint64_t before;
+	do { /* the client may be registering its tasks yet */
+		before = rig.group.counters().without_grant;
+		rig.deliver();
+	} while (rig.group.counters().without_grant != before);
+	CHECK_EQ(rig.client.counters().unmanaged, before);
+}
+
+TEST(should_count_that_no_grant_was_given_to_a_task_that_the_next_daemon_refuses)
 {
 	Rig rig(detector(), {}, 0);
 
 	rig.lose_daemon();
-	rig.deliver();
-	rig.deliver();
-	CHECK_EQ(rig.called, 2);
-	CHECK_EQ(rig.client.counters().unmanaged, 2);
+	rig.daemon.refuse_type = GPUSEG_MSG_TASK_OPEN;
+	rig.daemon.refuse_status = -EACCES;
+	fake_daemon_follow(&rig.daemon);
+	rig.await(true);
+	for (std::uint64_t i = 1; i <= 50; i++) {
+		rig.deliver();
+		CHECK_EQ(rig.group.counters().without_grant, i);
+		usleep(1000);
+	}
 	CHECK_EQ(rig.group.counters().daemon_lost, 0);
-	CHECK_EQ(rig.group.counters().failed, 0);
-	CHECK_EQ(rig.lines(), 0);
 }
 
 TEST(should_skip_callbacks_while_the_daemon_is_lost_if_that_was_chosen)
@@ -308,6 +336,43 @@ TEST(should_run_callbacks_of_a_client_that_was_dropped_and_count_it_as_failed)
 	CHECK_EQ(rig.called, 1);
 	CHECK_EQ(rig.group.counters().failed, 1);
 	CHECK_EQ(rig.group.counters().without_grant, 1);
+}
+
+struct Detect { /* a service */
+	struct Request {
+		int image;
+	};
+	struct Response {
+		int found = 0;
+	};
+};
+
+TEST(should_wait_for_the_callback_that_runs_when_the_group_is_destroyed_and_run_none_later)
+{
+	Daemon d;
+	rclcpp::Node node("n");
+	gpuseg::Client client(0, "t", d.dir);
+	auto group = std::make_unique<gpuseg_ros2::CallbackGroup>(node, client, detector());
+	std::atomic<int> entered{0}, left{0};
+	auto subscription = group->subscribe<Word>("word", rclcpp::QoS(1), [&](const Word &) {
+		entered++;
+		usleep(100000);
+		left++;
+	});
+	auto timer = group->timer(33ms, [&] { entered++; });
+	auto service = group->service<Detect>(
+		"detect", [&](std::shared_ptr<Detect::Request>, std::shared_ptr<Detect::Response>) { entered++; });
+	std::thread executor([&] { subscription->receive(Word()); });
+
+	while (entered == 0)
+		usleep(100);
+	group.reset();
+	CHECK_EQ(left, 1);
+	executor.join();
+	subscription->receive(Word()); /* the executor had taken them before */
+	timer->expire(gpuseg::now());
+	service->callback(service, std::make_shared<rmw_request_id_t>(), std::make_shared<Detect::Request>());
+	CHECK_EQ(entered, 1);
 }
 
 TEST(should_pass_the_exception_of_a_callback_on_unchanged_with_and_without_a_grant)
@@ -513,15 +578,6 @@ TEST(should_take_both_types_of_an_adapted_message)
 	CHECK_EQ(sum, 28);
 	CHECK(fake_daemon_wait(&d, 16, nullptr));
 }
-
-struct Detect { /* a service */
-	struct Request {
-		int image;
-	};
-	struct Response {
-		int found = 0;
-	};
-};
 
 TEST(should_make_every_request_a_job_and_not_respond_to_one_that_is_skipped)
 {
@@ -1082,10 +1138,12 @@ static const check_case cases[] = {
 	CASE(should_count_a_job_that_proceeds_after_its_timeout),
 	CASE(should_skip_the_callback_of_a_refused_job_and_cancel_that_job),
 	CASE(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_scheduled_by_the_next_one),
-	CASE(should_leave_a_lost_daemon_to_the_library_by_default),
+	CASE(should_leave_a_lost_daemon_to_the_library_by_default_and_count_that_no_grant_was_given),
+	CASE(should_count_that_no_grant_was_given_to_a_task_that_the_next_daemon_refuses),
 	CASE(should_skip_callbacks_while_the_daemon_is_lost_if_that_was_chosen),
 	CASE(should_count_a_daemon_that_is_lost_in_a_callback_once),
 	CASE(should_run_callbacks_of_a_client_that_was_dropped_and_count_it_as_failed),
+	CASE(should_wait_for_the_callback_that_runs_when_the_group_is_destroyed_and_run_none_later),
 	CASE(should_pass_the_exception_of_a_callback_on_unchanged_with_and_without_a_grant),
 	CASE(should_serve_components_and_lifecycle_nodes_that_own_their_groups_and_let_them_go),
 	CASE(should_make_a_group_anew_for_a_lifecycle_node_that_is_configured_again),
