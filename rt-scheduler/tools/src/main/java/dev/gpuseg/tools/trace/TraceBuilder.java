@@ -295,6 +295,8 @@ public final class TraceBuilder {
                 }
                 mark(kind, event, 0, "priority " + event.arg0() + " counts from here");
             }
+            case BOUND -> mark(kind, event, 0, "took " + event.arg0() + " ns, admission believes at most "
+                + event.arg1() + " ns");
             case STALL -> mark(kind, event, event.arg0(), "dispatcher cycle took long");
             case GC -> mark(kind, event, event.arg1(), "garbage collection");
             case LOST -> mark(kind, event, 0, event.arg0() + " events lost, from number " + event.arg1());
