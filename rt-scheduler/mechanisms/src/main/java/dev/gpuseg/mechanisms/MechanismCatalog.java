@@ -36,6 +36,7 @@ public final class MechanismCatalog {
             .testedOn("one and two H200, driver 580.159.04")
             .automatic()
             .observed()
+            .gpus(NvidiaSurvey::gpus)
             .calibration(CalibrationMethod.CUDA_KERNELS)
             .exclusive(NvidiaSurvey::isRealDriver)
             .survey(directory -> NvidiaSurvey.verdict())
@@ -52,6 +53,7 @@ public final class MechanismCatalog {
             .text("AMD GPUs through KFD, as root", "running work of lower rank is interrupted where the GPU can save "
                 + "it (level 3), else it ends first (level 2)")
             .experimental("a stand-in of KFD; never run on AMD hardware")
+            .gpus(AmdSurvey::gpus)
             .calibration(CalibrationMethod.AMD_QUEUES)
             .observed()
             .exclusive(AmdSurvey::isRealDriver)
@@ -70,6 +72,7 @@ public final class MechanismCatalog {
             .text("NVIDIA GPUs with any driver, also MPS clients; for programs under `gpuseg exec`", "launches of "
                 + "lower rank wait; running work is NOT interrupted, and best effort has at most 500 us of it queued")
             .testedOn("a stand-in of the CUDA driver")
+            .gpus(NvidiaSurvey::gpus)
             .survey(directory -> new MechanismVerdict(true, Capabilities.GATE,
                 "works with any driver, for programs under `gpuseg exec`: launches of lower rank wait"))
             .opens(setup -> new LaunchMechanism(setup.drains())),
@@ -77,12 +80,14 @@ public final class MechanismCatalog {
             .text("any GPU", "begins wait for their turn; running work is NOT interrupted")
             .testedOn("any machine")
             .automatic()
+            .gpus(MechanismCatalog::gpusOfAnyMaker)
             .survey(directory -> new MechanismVerdict(true, Capabilities.GATE,
                 "works with any GPU: begins wait for their turn"))
             .opens(setup -> new GateMechanism()),
         MechanismDescription.row("observe", Abi.MECHANISM_NONE, Capabilities.OBSERVE)
             .text("any machine", "nothing is enforced: every begin is granted at once and recorded")
             .testedOn("any machine")
+            .gpus(MechanismCatalog::gpusOfAnyMaker)
             .survey(directory -> new MechanismVerdict(true, Capabilities.OBSERVE,
                 "works on any machine: segments are recorded"))
             .opens(setup -> new ObserveMechanism()));
@@ -97,6 +102,10 @@ public final class MechanismCatalog {
     }
 
     private MechanismCatalog() {
+    }
+
+    private static int gpusOfAnyMaker() {
+        return Math.max(NvidiaSurvey.gpus(), AmdSurvey.gpus());
     }
 
     /** All rows, best first; an immutable list. */

@@ -6,6 +6,7 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import java.util.Objects;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import java.util.function.IntSupplier;
 
 /**
  * One row of the {@link MechanismCatalog}: all that commands, help texts and the daemon need to know of a mechanism
@@ -114,6 +115,11 @@ public final class MechanismDescription {
         return row.gpusMax;
     }
 
+    /** How many GPUs of this machine it drives where nobody says how many; 1 or more. */
+    public int gpusHere() {
+        return Math.max(1, Math.min(row.gpusMax, row.gpusHere.getAsInt()));
+    }
+
     /**
      * Whether it works on this machine. Touches no process but this one.
      *
@@ -170,6 +176,7 @@ public final class MechanismDescription {
         private boolean observed;
         private BooleanSupplier exclusive = () -> false;
         private int gpusMax = Abi.GPUS_MAX;
+        private IntSupplier gpusHere = () -> 1;
         private CalibrationMethod calibration = CalibrationMethod.NONE;
         private Function<RuntimeDirectory, MechanismVerdict> survey;
         private Function<MechanismSetup, Mechanism> factory;
@@ -226,6 +233,12 @@ public final class MechanismDescription {
         /** It drives one GPU only. */
         Builder oneGpu() {
             gpusMax = 1;
+            return this;
+        }
+
+        /** How many GPUs it finds on a machine; 0 = it cannot tell, one is assumed. */
+        Builder gpus(final IntSupplier found) {
+            gpusHere = found;
             return this;
         }
 

@@ -171,7 +171,7 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         if (settings.platform().gpus().size() < gpus) {
             return "the platform describes " + settings.platform().gpus().size() + " GPUs, the daemon drives " + gpus
-                + "; add the others under gpus";
+                + "; add the others under gpus, or use --gpus " + settings.platform().gpus().size();
         }
         for (final var gpu : settings.platform().gpus()) {
             if (capabilities.level() >= Capabilities.DEACTIVATE && gpu.epsilonNs() < capabilities.disableNs()) {

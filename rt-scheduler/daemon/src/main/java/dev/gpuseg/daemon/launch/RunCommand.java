@@ -116,9 +116,9 @@ public final class RunCommand implements Callable<Integer> {
             + "(keys: space-reserve, space-places).")
     private boolean space;
 
-    @Option(names = "--gpus", paramLabel = "N", defaultValue = "1",
-        description = "Number of GPUs, 1..16 (default: ${DEFAULT-VALUE}).")
-    private int gpus;
+    @Option(names = "--gpus", paramLabel = "N",
+        description = "Number of GPUs, the first ones, 1..16 (default: all that are found; with --space 1).")
+    private Integer gpus;
 
     @Option(names = "--idle", paramLabel = "spin|hybrid|sleep", defaultValue = "hybrid",
         description = "What the dispatcher does without work: spin polls all the time, hybrid polls for 200 us and "
@@ -357,7 +357,9 @@ public final class RunCommand implements Callable<Integer> {
 
     /** What the options say together; null if one of them, or the jar, is refused. */
     private DaemonConfig config(final PolicySource policies, final OptionProblems problems) {
-        problems.isIn("--gpus", gpus, 1, 16);
+        if (gpus != null) {
+            problems.isIn("--gpus", gpus, 1, 16);
+        }
         if (priority < 0 || priority > 99) {
             problems.add("--priority", "--priority is " + priority + "; use 1..99, or 0 for none");
         }
@@ -375,7 +377,8 @@ public final class RunCommand implements Callable<Integer> {
         final PolicySettings shares = policies == null ? null : shares(policies.reader(), problems);
         final Policy decides = shares == null || chosen == null ? null : decides(policies, shares, chosen, problems);
         final Space division = keys.space(problems);
-        return !problems.none() ? null : new DaemonConfig(where, decides, chosen.name(), gpus, whenIdle,
+        return !problems.none() ? null : new DaemonConfig(where, decides, chosen.name(),
+            gpus != null ? gpus : space ? 1 : chosen.gpusHere(), whenIdle,
             keys.optimistic(), events, keys.journalBytes(), keys.watchdogPeriodMs(), cpu, priority, keys.queueBytes(),
             keys.warmUp() ? DaemonConfig.WARM_UP_RECORDS : 0, rules).withSettings(shares).withPolicies(policies)
             .withHeldLaunches(keys.holdLaunches()).withSpace(space ? division : null);
@@ -407,9 +410,9 @@ public final class RunCommand implements Callable<Integer> {
                 + "; leave one out");
             return null;
         }
-        if (space && (virtualGpu || gpus > 1 || !auto && !mechanism.equals(SPACED))) {
+        if (space && (virtualGpu || gpus != null && gpus > 1 || !auto && !mechanism.equals(SPACED))) {
             problems.add("--space", "--space works with mechanism " + SPACED + " on one GPU, and "
-                + (virtualGpu ? "--virtual-gpu is given" : gpus > 1 ? "--gpus is " + gpus
+                + (virtualGpu ? "--virtual-gpu is given" : gpus != null && gpus > 1 ? "--gpus is " + gpus
                 : "--mechanism is " + mechanism) + "; leave one out");
             return null;
         }

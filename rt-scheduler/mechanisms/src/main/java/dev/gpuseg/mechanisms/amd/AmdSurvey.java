@@ -44,6 +44,11 @@ public final class AmdSurvey {
         return !AmdCalls.DRIVER.isReplaced();
     }
 
+    /** How many GPUs KFD lists; 0 = none. */
+    public static int gpus() {
+        return AmdSysfs.ofThisMachine().gpus().size();
+    }
+
     /** What works on this machine's GPUs; the level that all GPUs reach, 3 if none can be used. */
     public static MechanismVerdict verdict() {
         return verdict(AmdSysfs.ofThisMachine());
