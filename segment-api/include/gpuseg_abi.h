@@ -31,7 +31,7 @@
 #endif
 
 #define GPUSEG_ABI_MAJOR 1
-#define GPUSEG_ABI_MINOR 13
+#define GPUSEG_ABI_MINOR 14
 #define GPUSEG_ABI_VERSION ((GPUSEG_ABI_MAJOR << 16) | GPUSEG_ABI_MINOR)
 
 #define GPUSEG_CACHE_LINE 64
@@ -276,7 +276,9 @@ struct gpuseg_status {
 	uint32_t sleeping;	 /* W daemon dispatcher (seq_cst). R clients */
 	uint32_t stopping;	 /* W daemon (release): 1 during a clean stop */
 	uint64_t holds_launches; /* 1: the mechanism uses the words `hold` of sessions (since ABI 1.7) */
-	uint64_t reserved[5];
+	/* W daemon dispatcher (release). 1: no open task waits for what lower work has in flight (since ABI 1.14) */
+	uint64_t nobody_waits;
+	uint64_t reserved[4];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_status) == 128, "status is two cache lines");
 GPUSEG_ABI_ASSERT(offsetof(struct gpuseg_status, heartbeat_ns) == 64, "status line 1");

@@ -10,6 +10,7 @@
 #include "driver.h"
 #include "flight.h"
 #include "gpu.h"
+#include "held.h"
 #include "inject.h"
 #include "kernels.h"
 #include "markers.h"
@@ -182,6 +183,8 @@ static void enter_launch(const struct call *call)
 		return;
 	inject_lock();
 	context = context_find(call->context, call->context_uid);
+	if (context && context->gpu->segment.state == SEGMENT_OPEN)
+		flight_bound(context->gpu, held_bound(context->gpu)); /* tasks open and close meanwhile */
 	if (context && flight_wanted(context->gpu)) {
 		percent = percent_of(context, call);
 		give_way(context, target);

@@ -9,7 +9,8 @@
 struct cost {
 	uintptr_t function;
 	int64_t ns;
-	uint32_t room; /* 0 = not asked yet */
+	uint32_t room;	  /* 0 = not asked yet */
+	uint32_t landing; /* the batch that corrected it last */
 };
 
 /* The most work that may be in flight. */

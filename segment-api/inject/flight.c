@@ -12,7 +12,7 @@
  * Off by default: a program may rely on its streams running side by side, as NCCL does.
  *
  * Where the daemon can only hold launches, the same bound holds for all work of a best-effort process (`bound_ns`), so
- * that a real-time task finds the GPU free soon after the launches are held.
+ * that a real-time task finds the GPU free soon after the launches are held. While no such task is open it is longer.
  */
 #include "costs.h"
 #include "flight.h"
@@ -50,6 +50,7 @@ void flight_launched(struct stream *s, uintptr_t function, int percent, int64_t 
 
 	if (gpu->flight.ns == 0) {
 		gpu->flight.batch.begin_ns = at_ns;
+		gpu->flight.batch.relaxed = flight_room_ns(gpu) > flight_limit_ns();
 		gpu->flight.batch.count = 0;
 		gpu->flight.batch.kernels = gpu->flight.batch.percent = 0;
 		gpu->flight.batch.opaque = false;
@@ -70,6 +71,11 @@ void flight_forget(struct gpu *gpu)
 	gpu->flight.batch.count = 0;
 }
 
+int64_t flight_room_ns(const struct gpu *gpu)
+{
+	return inject.settings.flight_ns > 0 ? inject.settings.flight_ns : gpu->flight.bound_ns;
+}
+
 void flight_bound(struct gpu *gpu, int64_t bound_ns)
 {
 	gpu->flight.bound_ns = bound_ns;
@@ -85,22 +91,30 @@ void flight_unbound(struct gpu *gpu)
 /* All is done: what did the batch take, compared with what it was thought to take? */
 void flight_landed(struct gpu *gpu, int64_t at_ns)
 {
+	static uint32_t landings;
 	const int64_t took_ns = at_ns - gpu->flight.batch.begin_ns, thought_ns = gpu->flight.ns;
 	int64_t longest_ns = 0;
 
 	if (thought_ns <= 0)
 		return;
+	landings++;
 	for (unsigned int i = 0; i < gpu->flight.batch.count; i++) {
 		struct cost *c = cost_of(gpu->flight.batch.functions[i]);
-		int64_t ns = took_ns >= RATIO_MOST * thought_ns	  ? c->ns * RATIO_MOST
-			     : took_ns <= thought_ns / RATIO_MOST ? c->ns / RATIO_MOST
-								  : c->ns * took_ns / thought_ns;
+		int64_t ns;
+
+		if (c->landing == landings)
+			continue; /* launched more than once: corrected already */
+		c->landing = landings;
+		ns = took_ns >= RATIO_MOST * thought_ns	  ? c->ns * RATIO_MOST
+		     : took_ns <= thought_ns / RATIO_MOST ? c->ns / RATIO_MOST
+							  : c->ns * took_ns / thought_ns;
 
 		ns = (c->ns + ns) / 2;
 		c->ns = ns < COST_LEAST_NS ? COST_LEAST_NS : ns > NS_PER_S ? NS_PER_S : ns;
 		if (c->ns > longest_ns)
 			longest_ns = c->ns;
 	}
-	kernels_landed(gpu, &gpu->flight.batch, took_ns, longest_ns);
+	if (!gpu->flight.batch.relaxed) /* else it has kernels of all kinds */
+		kernels_landed(gpu, &gpu->flight.batch, took_ns, longest_ns);
 	flight_forget(gpu);
 }

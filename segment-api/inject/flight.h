@@ -18,7 +18,8 @@ struct batch {
 	uintptr_t functions[BATCH_MAX];
 	unsigned int kernels; /* whose share of the GPU is known, and the sum of these shares */
 	unsigned int percent;
-	bool opaque; /* something else is in it, such as a graph */
+	bool opaque;  /* something else is in it, such as a graph */
+	bool relaxed; /* it may be longer than kernels are told apart by */
 };
 
 /* Of a GPU: work on streams that give way. flight.c writes it. */
@@ -37,6 +38,8 @@ void flight_set_top(int priority);
 void flight_launched(struct stream *stream, uintptr_t function, int percent, int64_t at_ns);
 /* No work on such streams is left. */
 void flight_landed(struct gpu *gpu, int64_t at_ns);
+/* Most work in flight, now. */
+int64_t flight_room_ns(const struct gpu *gpu);
 /* The open segment bounds all work in flight; 0 = any. */
 void flight_bound(struct gpu *gpu, int64_t bound_ns);
 /* Nothing is bounded, and streams are not told apart, from here on. */

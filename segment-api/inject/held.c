@@ -17,6 +17,9 @@
 
 #define HELD_STEP_NS (20 * NS_PER_MS) /* longest sleep before a look whether the daemon is alive */
 #define LEVEL_DEACTIVATE 2
+/* In flight while nobody waits for it: the GPU idles when it has ended, and so seldom. The first begins of a task that
+ * just opened meet it: each waits for 50 ms at most. */
+#define RELAXED_NS (200 * NS_PER_MS)
 
 _Static_assert(GPUSEG_HOLD_SILENCE_NS >= 2 * HELD_STEP_NS, "the daemon's heartbeat comes every 20 ms");
 
@@ -83,9 +86,14 @@ bool held_wait(struct gpu *gpu)
 int64_t held_bound(const struct gpu *gpu)
 {
 	const struct gpuseg_status *status;
+	const int64_t bound_ns = inject.settings.bound_ns;
 
 	if (!gpu->segment.marked || inject.settings.priority > 0)
 		return 0;
 	status = gpu->task->client->status;
-	return status->holds_launches && status->mechanism_level < LEVEL_DEACTIVATE ? inject.settings.bound_ns : 0;
+	if (!status->holds_launches || status->mechanism_level >= LEVEL_DEACTIVATE)
+		return 0;
+	return bound_ns > 0 && bound_ns < RELAXED_NS && __atomic_load_n(&status->nobody_waits, __ATOMIC_ACQUIRE)
+		       ? RELAXED_NS
+		       : bound_ns;
 }

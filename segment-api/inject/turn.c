@@ -60,7 +60,7 @@ static bool may_launch(const struct gpu *gpu, const struct stream *s)
 {
 	if (inject.settings.flight_ns > 0 && higher_busy(gpu, s->priority))
 		return false;
-	return gpu->flight.ns == 0 || gpu->flight.ns < flight_limit_ns();
+	return gpu->flight.ns == 0 || gpu->flight.ns < flight_room_ns(gpu);
 }
 
 void flight_wait(struct stream *s)

@@ -36,7 +36,7 @@ static const struct member status_members[] = {
 	M(gpuseg_status, mechanism_level), M(gpuseg_status, incarnation), M(gpuseg_status, daemon_start_ticks),
 	M(gpuseg_status, policy),	   M(gpuseg_status, mechanism),	  M(gpuseg_status, heartbeat_ns),
 	M(gpuseg_status, sleeping),	   M(gpuseg_status, stopping),	  M(gpuseg_status, holds_launches),
-	M(gpuseg_status, reserved)};
+	M(gpuseg_status, nobody_waits),	   M(gpuseg_status, reserved)};
 
 static const struct member watchdog_members[] = {M(gpuseg_watchdog, magic),
 						 M(gpuseg_watchdog, version),

@@ -8,8 +8,8 @@ package dev.gpuseg.ipc;
 public final class Abi {
     // Version, limits, names of files.
     public static final int ABI_MAJOR = 1;
-    public static final int ABI_MINOR = 13;
-    public static final int ABI_VERSION = 65549;
+    public static final int ABI_MINOR = 14;
+    public static final int ABI_VERSION = 65550;
     public static final int CACHE_LINE = 64;
     public static final int NAME_BYTES = 64;
     public static final int PATH_BYTES = 256;
@@ -362,8 +362,10 @@ public final class Abi {
         public static final int STOPPING_BYTES = 4;
         public static final int HOLDS_LAUNCHES_OFFSET = 80;
         public static final int HOLDS_LAUNCHES_BYTES = 8;
-        public static final int RESERVED_OFFSET = 88;
-        public static final int RESERVED_BYTES = 40;
+        public static final int NOBODY_WAITS_OFFSET = 88;
+        public static final int NOBODY_WAITS_BYTES = 8;
+        public static final int RESERVED_OFFSET = 96;
+        public static final int RESERVED_BYTES = 32;
 
         private Status() {
         }

@@ -130,6 +130,20 @@ public final class StatusPage implements AutoCloseable {
         VarHandle.fullFence();
     }
 
+    /**
+     * Sets whether best-effort work may have more in flight than a segment should wait for.
+     *
+     * @param nobody true while no open task would wait for it
+     */
+    public void nobodyWaits(final boolean nobody) {
+        buffer.putLongOrdered(Abi.Status.NOBODY_WAITS_OFFSET, nobody ? 1 : 0);
+    }
+
+    /** Whether no open task waits for what best-effort work has in flight. */
+    public boolean doesNobodyWait() {
+        return buffer.getLongVolatile(Abi.Status.NOBODY_WAITS_OFFSET) != 0;
+    }
+
     /** Shows that the daemon stops on purpose, so that the watchdog does not count it as a failure. */
     public void stopping() {
         buffer.putIntOrdered(Abi.Status.STOPPING_OFFSET, 1);

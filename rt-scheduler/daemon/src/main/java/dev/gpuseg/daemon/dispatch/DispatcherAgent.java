@@ -124,7 +124,7 @@ public final class DispatcherAgent implements Runnable {
             anticipation);
         clients = new ClientRegistry(new ClientRegistry.Parts(scheduler, desired, processes, tasks, policy,
             anticipation, grants, decisions, doorbells, journal, counters, clock, new ShareAccounts(scheduler,
-            config.maxContexts(), journal, clock)), commands::add, config.optimistic());
+            config.maxContexts(), journal, clock)), commands::add, status::nobodyWaits, config.optimistic());
         snapshot = new StatusSnapshot(scheduler, desired, clients, processes, tasks);
     }
 
