@@ -409,7 +409,7 @@ class NvidiaSystemTest {
             tasks:
               - {name: camera, cpu: 1, period: 100ms, priority: 70, segments: [{gpu: {host: 1ms, device: 6ms}}]}
             """);
-        final Child daemon = daemon("--admission", "enforce", "--taskset", set.toString());
+        final Child daemon = daemon("--gpus", "1", "--admission", "enforce", "--taskset", set.toString());
         final App first = knownStranger();
         final App second = knownStranger();
         assertEquals("calls", status().path("admission").path("begins").asText());
