@@ -297,7 +297,7 @@ TEST(should_bound_more_once_somebody_waits)
 	r = launching(&d, "--best-effort");
 	wait_ms(HELD_MS / 2);
 	__atomic_store_n(&d.status->nobody_waits, 0, __ATOMIC_RELEASE);
-	wait_ms(50);	      /* what was in flight ends */
+	wait_ms(2 * HELD_MS); /* what was in flight ends */
 	kill(r.pid, SIGUSR1); /* it counts anew */
 	wait_ms(HELD_MS);
 	l = ended(&r);
