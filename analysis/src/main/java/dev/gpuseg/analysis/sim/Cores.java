@@ -8,6 +8,7 @@ import java.util.SplittableRandom;
 /** The cores: partitioned and preemptive, each serves the first of its threads that can run. */
 final class Cores {
     private static final long SALT = 0x5254L;
+
     private final Run run;
     private final SimulatedSet set;
     private final Threads threads;
