@@ -113,6 +113,16 @@ struct Rig {
 	{
 		subscription->receive(Word());
 	}
+	/* The client may be registering its tasks yet. */
+	void deliver_until_granted() const
+	{
+		std::uint64_t before = 0;
+
+		do {
+			before = group.counters().without_grant;
+			deliver();
+		} while (group.counters().without_grant != before);
+	}
 	/* As the client notices it: begun segments apart, its calls return -ENOTCONN from now on. */
 	void lose_daemon()
 	{
@@ -250,11 +260,7 @@ TEST(should_run_callbacks_without_a_grant_while_the_daemon_is_lost_and_be_schedu
 	CHECK_CONTAINS(rig.node.get_logger().lines()[0].c_str(), "the callback runs without a grant");
 	fake_daemon_follow(&rig.daemon);
 	rig.await(true);
-	std::uint64_t before;
-	do { /* the client may be registering its tasks yet */
-		before = rig.group.counters().without_grant;
-		rig.deliver();
-	} while (rig.group.counters().without_grant != before);
+	rig.deliver_until_granted();
 	CHECK(rig.records(4) == "RBEJ");
 	CHECK_EQ(rig.group.counters().jobs, rig.called);
 }
@@ -276,12 +282,8 @@ TEST(should_leave_a_lost_daemon_to_the_library_by_default_and_count_that_no_gran
 	CHECK_EQ(rig.lines(), 0);
 	fake_daemon_follow(&rig.daemon);
 	rig.await(true);
-	std::uint64_t before;
-	do { /* the client may be registering its tasks yet */
-		before = rig.group.counters().without_grant;
-		rig.deliver();
-	} while (rig.group.counters().without_grant != before);
-	CHECK_EQ(rig.client.counters().unmanaged, before);
+	rig.deliver_until_granted();
+	CHECK_EQ(rig.client.counters().unmanaged, rig.group.counters().without_grant);
 }
 
 TEST(should_count_that_no_grant_was_given_to_a_task_that_the_next_daemon_refuses)

@@ -39,7 +39,7 @@ public enum LimitError {
      * @return as {@code right}, with bounds that are lower where the error counts
      */
     public Analysis of(final Analysis right) {
-        return new Wrong(right, this);
+        return new LowerBounds(right, set -> right.analyse(less(set)));
     }
 
     private TaskSet less(final TaskSet set) {
@@ -98,45 +98,5 @@ public enum LimitError {
      */
     public static long needWithoutCarryIn(final TaskSet set, final WaitMode mode, final int core, final long spanNs) {
         return CoreThrottling.needNs(set, mode, core, spanNs, false);
-    }
-
-    /** The right bounds, or lower ones. */
-    private record Wrong(Analysis right, LimitError error) implements Analysis {
-        @Override
-        public AnalysisDescription description() {
-            return right.description();
-        }
-
-        @Override
-        public boolean needsPriorities() {
-            return right.needsPriorities();
-        }
-
-        @Override
-        public AnalysisResult analyse(final PreparedSet set) {
-            throw new UnsupportedOperationException("only sets are analysed here");
-        }
-
-        @Override
-        public boolean isSchedulable(final PreparedSet set) {
-            return right.isSchedulable(set);
-        }
-
-        @Override
-        public AnalysisResult analyse(final TaskSet set) {
-            final AnalysisResult whole = right.analyse(set);
-            final AnalysisResult less = right.analyse(error.less(set));
-            if (!whole.schedulable() || !less.schedulable()) {
-                return whole;
-            }
-            final List<TaskResult> tasks = new ArrayList<>();
-            for (int i = 0; i < whole.tasks().size(); i++) {
-                final TaskResult same = whole.tasks().get(i);
-                final Long bound = less.tasks().get(i).wcrtNs();
-                tasks.add(bound == null || bound > same.wcrtNs() ? same : new TaskResult(same.name(), bound,
-                    same.deadlineNs(), true, same.terms()));
-            }
-            return new AnalysisResult(whole.analysis(), whole.taskSetId(), true, tasks);
-        }
     }
 }

@@ -31,7 +31,9 @@ public enum TurnErrors {
      * @return as turns-suspend, with bounds that are lower where the error counts
      */
     public Analysis analysis() {
-        return new Wrong(Analyses.get("turns-suspend"), this);
+        final Analysis right = Analyses.get("turns-suspend");
+        return new LowerBounds(right, set -> new TurnsSuspend(right.description(), this == ONE_MORE ? 0 : 1)
+            .analyse(less(set)));
     }
 
     private TaskSet less(final TaskSet set) {
@@ -57,41 +59,5 @@ public enum TurnErrors {
             segments.add(segment instanceof Segment.Gpu gpu ? gpu.withBursts(Math.max(1, gpu.bursts() - 1)) : segment);
         }
         return task.withSegments(segments);
-    }
-
-    /** The right bounds, or lower ones. */
-    private record Wrong(Analysis right, TurnErrors error) implements Analysis {
-        @Override
-        public AnalysisDescription description() {
-            return right.description();
-        }
-
-        @Override
-        public AnalysisResult analyse(final PreparedSet set) {
-            throw new UnsupportedOperationException("only sets are analysed here");
-        }
-
-        @Override
-        public boolean isSchedulable(final PreparedSet set) {
-            return right.isSchedulable(set);
-        }
-
-        @Override
-        public AnalysisResult analyse(final TaskSet set) {
-            final AnalysisResult whole = right.analyse(set);
-            final AnalysisResult less = new TurnsSuspend(description(), error == ONE_MORE ? 0 : 1)
-                .analyse(error.less(set));
-            if (!whole.schedulable() || !less.schedulable()) {
-                return whole;
-            }
-            final List<TaskResult> tasks = new ArrayList<>();
-            for (int i = 0; i < whole.tasks().size(); i++) {
-                final TaskResult same = whole.tasks().get(i);
-                final Long bound = less.tasks().get(i).wcrtNs();
-                tasks.add(bound == null || bound > same.wcrtNs() ? same : new TaskResult(same.name(), bound,
-                    same.deadlineNs(), true, same.terms()));
-            }
-            return new AnalysisResult(whole.analysis(), whole.taskSetId(), true, tasks);
-        }
     }
 }
