@@ -195,6 +195,9 @@ class SharedPagesTest {
             assertEquals(2, seen.mechanismLevel());
             assertEquals(99, seen.heartbeatNs());
             assertTrue(seen.isSleeping());
+            assertFalse(seen.doesNobodyWait());
+            page.nobodyWaits(true);
+            assertTrue(seen.doesNobodyWait());
             assertFalse(seen.isStopping());
             page.stopping();
             assertTrue(seen.isStopping());

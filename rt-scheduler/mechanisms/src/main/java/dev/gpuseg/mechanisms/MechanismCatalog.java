@@ -70,7 +70,8 @@ public final class MechanismCatalog {
             .opens(setup -> new SimMechanism(setup.directory().simControl())),
         MechanismDescription.row("launch", Abi.MECHANISM_LAUNCH, Capabilities.GATE)
             .text("NVIDIA GPUs with any driver, also MPS clients; for programs under `gpuseg exec`", "launches of "
-                + "lower rank wait; running work is NOT interrupted, and best effort has at most 500 us of it queued")
+                + "lower rank wait; running work is NOT interrupted, and best effort has at most 500 us of it queued "
+                + "beside tasks that wait")
             .testedOn("a stand-in of the CUDA driver")
             .gpus(NvidiaSurvey::gpus)
             .survey(directory -> new MechanismVerdict(true, Capabilities.GATE,

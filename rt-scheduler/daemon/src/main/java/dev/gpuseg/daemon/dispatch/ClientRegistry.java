@@ -44,35 +44,21 @@ public final class ClientRegistry {
     private final List<ClientEntry> clients = new ArrayList<>();
     private final RecordRate.Users rates = new RecordRate.Users();
     private ConductorProxy conductor;
-    private final Consumer<Boolean> nobodyWaits;
     private PromisedBounds promised;
-    /** Open tasks whose segments wait for what others have in flight. */
-    private int waiting;
 
     /**
      * @param parts             as named
      * @param later             runs something in a cycle of its own
-     * @param nobodyWaits       told whether no open task waits for what others have in flight
      * @param optimisticAllowed whether a task may be pre-granted
      */
-    ClientRegistry(final Parts parts, final Executor later, final Consumer<Boolean> nobodyWaits,
-        final boolean optimisticAllowed) {
+    ClientRegistry(final Parts parts, final Executor later, final boolean optimisticAllowed) {
         this.parts = parts;
         this.later = later;
-        this.nobodyWaits = nobodyWaits;
         this.optimisticAllowed = optimisticAllowed;
         scheduler = parts.scheduler();
         tasks = parts.tasks();
         journal = parts.journal();
         counters = parts.counters();
-        nobodyWaits.accept(true);
-    }
-
-    private void countWaiting(final TaskOpen request, final int change) {
-        if (request.priority() > 0 && request.reserve() == 0) {
-            waiting += change;
-            nobodyWaits.accept(waiting == 0);
-        }
     }
 
     /** Names where answers go. Before the first client. */
@@ -302,7 +288,6 @@ public final class ClientRegistry {
         final Session session = entry.client.session();
         tasks.add(task);
         entry.tasks.add(task);
-        countWaiting(request, 1);
         entry.client.queue().openTask(task.id);
         session.gpu(slot, request.gpu());
         scheduler.addTask(new TaskParameters(task.id, task.contextId, request.priority(), request.gpuPriority(),
@@ -360,7 +345,6 @@ public final class ClientRegistry {
         parts.grants().forget(task);
         tasks.remove(task);
         task.client.tasks.remove(task);
-        countWaiting(task.request, -1);
         scheduler.removeTask(task.id, parts.clock().nowNs());
         parts.shares().close(task.client.client.uid(), task.shareAccount);
         parts.decisions().answer();

@@ -124,7 +124,8 @@ public final class DispatcherAgent implements Runnable {
             anticipation);
         clients = new ClientRegistry(new ClientRegistry.Parts(scheduler, desired, processes, tasks, policy,
             anticipation, grants, decisions, doorbells, journal, counters, clock, new ShareAccounts(scheduler,
-            config.maxContexts(), journal, clock)), commands::add, status::nobodyWaits, config.optimistic());
+            config.maxContexts(), journal, clock)), commands::add, config.optimistic());
+        status.nobodyWaits(true);
         snapshot = new StatusSnapshot(scheduler, desired, clients, processes, tasks);
     }
 
@@ -427,6 +428,7 @@ public final class DispatcherAgent implements Runnable {
             try {
                 command.run();   // one in each cycle: many registrations or deaths delay a record no more than one
                 turns.refresh(processes);
+                status.nobodyWaits(!tasks.isAnyWaiting());
                 if (outside.refresh(processes)) {
                     decisions.settle();
                 }

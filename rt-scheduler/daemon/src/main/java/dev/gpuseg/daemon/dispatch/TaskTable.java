@@ -61,6 +61,16 @@ final class TaskTable {
         return null;
     }
 
+    /** Whether some task's segments wait for what lower work has in flight: not best effort, and no room of its own. */
+    boolean isAnyWaiting() {
+        for (int id = 1; id <= highest; id++) {
+            if (tasks[id] != null && tasks[id].gpuRank() > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Whether work of a context is in flight, as far as its tasks say. */
     boolean isInFlight(final int contextId) {
         for (int id = 1; id <= highest; id++) {

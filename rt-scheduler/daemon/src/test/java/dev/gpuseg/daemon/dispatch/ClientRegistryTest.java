@@ -53,8 +53,7 @@ class ClientRegistryTest {
     private final ClientRegistry clients = new ClientRegistry(new ClientRegistry.Parts(rig.scheduler, rig.desired,
         rig.processes, rig.tasks, rig.policy, rig.anticipation, rig.grants, rig.decisions, doorbells, rig.journal,
         rig.counters, rig.clock, new ShareAccounts(rig.scheduler, DispatchRig.CONTEXTS, rig.journal, rig.clock)),
-        this::runLater, nobody -> nobodyWaits = nobody, true);
-    private boolean nobodyWaits;
+        this::runLater, true);
     private boolean faults;
     private QueueTemplate template;
 
@@ -141,26 +140,6 @@ class ClientRegistryTest {
     void shouldRefuseATaskThatItsGpuCannotServe() {
         add(FIRST);
         refused(new TaskOpen(1, FIRST, "camera", 10, 10, 1, true, 0, 0, 0), EINVAL, "gpu is 1; this daemon has 1");
-    }
-
-    @Test
-    void shouldSayWhetherATaskIsOpenThatWaitsForWhatOthersHaveInFlight() {
-        assertTrue(nobodyWaits);
-        add(FIRST);
-        open(FIRST, "map", 0);
-        assertTrue(nobodyWaits, "best effort waits for nobody");
-        final int camera = open(FIRST, "camera", 10);
-        assertFalse(nobodyWaits);
-        clients.closeTask(1, FIRST, camera);
-        readToTheEnd(0);
-        assertTrue(nobodyWaits);
-        add(SECOND);
-        clients.openTask(DispatchRig.request(SECOND, "loop", 90).withReserve(12));
-        assertTrue(nobodyWaits, "it has a part of its own");
-        open(FIRST, "camera", 10);
-        clients.remove(FIRST, Abi.POISON_PROTOCOL);
-        readToTheEnd(0);
-        assertTrue(nobodyWaits);
     }
 
     @Test

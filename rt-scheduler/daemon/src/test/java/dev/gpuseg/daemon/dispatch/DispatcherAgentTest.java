@@ -368,6 +368,44 @@ class DispatcherAgentTest {
         assertEquals(0, dispatcher.cycle());
     }
 
+    private boolean doesNobodyWaitAfter(final Runnable command) {
+        dispatcher.submit(command);
+        dispatcher.cycle();
+        return status.doesNobodyWait();
+    }
+
+    @Test
+    void shouldSayWhetherATaskIsOpenThatWaitsForWhatOthersHaveInFlight() throws IOException {
+        assertTrue(status.doesNobodyWait());
+        final int map = client(0);
+        assertTrue(doesNobodyWaitAfter(() -> { }), "best effort waits for nobody");
+        dispatcher.submit(() -> dispatcher.clients().openTask(DispatchRig.request(map, "camera", 10)));
+        dispatcher.cycle();
+        assertFalse(status.doesNobodyWait());
+        final int camera = conductor.taskId;
+        dispatcher.submit(() -> dispatcher.clients().closeTask(1, map, camera));
+        for (int i = 0; i < 3; i++) {
+            dispatcher.cycle();
+        }
+        assertTrue(status.doesNobodyWait());
+        assertFalse(doesNobodyWaitAfter(() -> dispatcher.policy().setPriority(map, "", 20, 0, line -> { })),
+            "it was raised");
+        assertTrue(doesNobodyWaitAfter(() -> dispatcher.policy().setPriority(map, "", 0, 0, line -> { })));
+    }
+
+    @Test
+    void shouldNotTakeATaskWithAPartOfItsOwnForOneThatWaits() throws IOException {
+        final int id = client(0);
+        assertTrue(doesNobodyWaitAfter(() -> dispatcher.clients().closeTask(1, id, id)));
+        for (int i = 0; i < 3; i++) {
+            dispatcher.cycle();
+        }
+        conductor.taskId = 0;
+        assertTrue(doesNobodyWaitAfter(() -> dispatcher.clients().openTask(DispatchRig.request(id, "loop", 90)
+            .withReserve(12))));
+        assertTrue(conductor.taskId > 0, "it is open");
+    }
+
     /** It has not looked at everything: to sleep then would leave records of other clients behind. */
     @Test
     void shouldNotCountACycleThatFailedAsIdle() {

@@ -19,8 +19,7 @@ class StatusSnapshotTest {
     private final StatusSnapshot snapshot = new StatusSnapshot(rig.scheduler, rig.desired, new ClientRegistry(
         new ClientRegistry.Parts(rig.scheduler, rig.desired, rig.processes, rig.tasks, rig.policy, rig.anticipation,
             rig.grants, rig.decisions, doorbells, rig.journal, rig.counters, rig.clock,
-            new ShareAccounts(rig.scheduler, DispatchRig.CONTEXTS, rig.journal, rig.clock)), Runnable::run,
-        nobody -> { }, true),
+            new ShareAccounts(rig.scheduler, DispatchRig.CONTEXTS, rig.journal, rig.clock)), Runnable::run, true),
         rig.processes, rig.tasks);
 
     private ObjectNode take() {
