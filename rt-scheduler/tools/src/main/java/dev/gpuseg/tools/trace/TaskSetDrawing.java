@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.tools.trace;
 
+import dev.gpuseg.analysis.io.InvalidFileException;
+import dev.gpuseg.analysis.io.ThreadConfiguration;
 import dev.gpuseg.analysis.model.Durations;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -25,7 +27,8 @@ import java.util.stream.Collectors;
  *   <li>CPU parts: the longest time between windows; it contains whatever interfered there, but not the backlog of
  *       earlier jobs;</li>
  *   <li>"longest" is a percentile if the user asks for one;</li>
- *   <li>core: the least loaded of those that the machine has, the longest tasks first;</li>
+ *   <li>core: the least loaded of those that the machine has, the longest tasks first; or, with a configuration of the
+ *       threads, of those that it gives ({@link DrawnThreads});</li>
  *   <li>epsilon: the longest time from the call of begin until all others were off (or until one was back on), plus
  *       theta, which no trace shows;</li>
  *   <li>of several processes that opened a task of the same name one after the other, the last one is drawn.</li>
@@ -245,6 +248,25 @@ public final class TaskSetDrawing {
      * @throws IllegalArgumentException if no task completed a job while decisions were enforced
      */
     public static Drawing draw(final Trace trace, final Wish wish) {
+        try {
+            return draw(trace, wish, null);
+        } catch (final InvalidFileException e) {
+            throw new IllegalStateException(e);   // there is no file
+        }
+    }
+
+    /**
+     * Writes the set with the cores and the priorities of its threads.
+     *
+     * @param trace         what happened
+     * @param wish          how to draw
+     * @param configuration of the threads; null = what the tasks were opened with
+     * @return YAML, with its origin as comments, and warnings
+     * @throws IllegalArgumentException if no task completed a job while decisions were enforced
+     * @throws InvalidFileException     if the configuration says what no task set can, or not which thread is a task's
+     */
+    public static Drawing draw(final Trace trace, final Wish wish, final ThreadConfiguration configuration)
+        throws InvalidFileException {
         final List<Measured> all = measure(trace, wish.percentile());
         if (all.isEmpty()) {
             throw new IllegalArgumentException(trace.title + ": no task completed a job while decisions were enforced; "
@@ -254,16 +276,20 @@ public final class TaskSetDrawing {
         final long epsilonNs = margin(enforcementNs(trace), marginPercent) + THETA_NS;
         final List<String> warnings = new ArrayList<>();
         all.forEach(m -> warn(m, wish, warnings));
-        final int cpus = wish.cpus() > 0 ? wish.cpus() : trace.cpus;
-        final int[] cores = place(all, cpus);
+        final DrawnThreads threads = DrawnThreads.of(all, configuration, warnings);
+        final int cpus = Math.max(wish.cpus() > 0 ? wish.cpus() : trace.cpus, threads.cpus());
+        final int[] cores = place(all, threads, cpus);
+        threads.warn(cores, warnings);
         final StringBuilder out = new StringBuilder(1 << 12);
         out.append("# Drawn from ").append(trace.title).append(trace.simulated ? " (SIMULATED GPU)" : "").append(": ")
             .append(trace.events).append(" events, ").append(trace.lost()).append(" lost.\n");
         out.append("# Measured ").append(wish.percentile() == LONGEST ? "maxima" : "percentile " + wish.percentile()
             + " (what was longer is not in it)").append(" plus ").append(marginPercent)
             .append(" %; a longer run may show longer ones.\n");
-        out.append("# CPU parts contain what interfered with them. Each task is on the least loaded core; write the "
-            + "cores that you use.\n");
+        out.append("# CPU parts contain what interfered with them. ").append(configuration == null
+            ? "Each task is on the least loaded core; write the cores that you use.\n" : "Cores and priorities: "
+            + DrawnThreads.oneLine(configuration.file()) + ".\n");
+        threads.others().forEach(line -> out.append("# ").append(line).append('\n'));
         out.append("# epsilon: longest measured enforcement plus the margin, plus theta (").append(
             Durations.format(THETA_NS)).append(", assumed: no trace shows it).\n");
         warnings.forEach(warning -> out.append("# WARNING: ").append(warning).append('\n'));
@@ -292,8 +318,8 @@ public final class TaskSetDrawing {
                 if (task.deadlineNs > 0 && task.deadlineNs < m.periodNs()) {
                     out.append(", deadline: ").append(Durations.format(task.deadlineNs));
                 }
-                out.append(", priority: ").append(task.priority);
-                if (task.gpuPriority != task.priority) {
+                out.append(", priority: ").append(threads.priority(i));
+                if (task.gpuPriority != threads.priority(i)) {
                     out.append(", gpu_priority: ").append(task.gpuPriority);
                 }
             } else {
@@ -334,19 +360,25 @@ public final class TaskSetDrawing {
         }
     }
 
-    /** A core of 1..cpus for each task: the busiest tasks first, each on the core with the least load. */
-    private static int[] place(final List<Measured> all, final int cpus) {
+    /**
+     * A core of 1..cpus for each task: those with one core first, then the busiest, each on the core with the least
+     * load of those that it may use.
+     */
+    private static int[] place(final List<Measured> all, final DrawnThreads threads, final int cpus) {
         final int[] cores = new int[all.size()];
         final double[] load = new double[cpus];
         final List<Integer> order = new ArrayList<>();
         for (int i = 0; i < all.size(); i++) {
             order.add(i);
         }
-        order.sort(Comparator.comparingDouble(i -> -load(all.get(i))));
+        order.sort(Comparator.comparing((Integer i) -> threads.cores(i).size() != 1)
+            .thenComparingDouble(i -> -load(all.get(i))));
         for (final int i : order) {
-            int least = 0;
-            for (int c = 1; c < cpus; c++) {
-                least = load[c] < load[least] ? c : least;
+            int least = -1;
+            for (int c = 0; c < cpus; c++) {
+                if (threads.mayUse(i, c)) {
+                    least = least < 0 || load[c] < load[least] ? c : least;
+                }
             }
             cores[i] = least + 1;
             load[least] += load(all.get(i));

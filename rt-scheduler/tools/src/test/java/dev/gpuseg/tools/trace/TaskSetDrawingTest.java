@@ -2,9 +2,11 @@
 package dev.gpuseg.tools.trace;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.io.TaskSetReader;
+import dev.gpuseg.analysis.io.ThreadConfiguration;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.command.ExitCode;
@@ -15,6 +17,7 @@ import dev.gpuseg.tools.rig.StringOutput;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -193,5 +196,154 @@ class TaskSetDrawingTest {
         assertEquals(List.of(2, 1, 2), set().tasks().stream().map(Task::cpu).toList());
         draw();
         assertEquals(Runtime.getRuntime().availableProcessors(), set().platform().cpus(), "those of this machine");
+    }
+
+    // ---- threads of the callback-isolated executor ----
+
+    private static final String DEFAULTS = "    affinity: ~\n    policy: SCHED_OTHER\n    nice: 0\n";
+    private static final String EXECUTOR = "# of the robot\ncallback_groups:\n"
+        + "  - id: /detector@Service(/detector/get_parameters)@Subscription(/parameter_events)\n" + DEFAULTS
+        + "  - id: /detector@Subscription(/image)\n    affinity: [3]  # isolated\n    policy: SCHED_FIFO\n"
+        + "    priority: 40\n"
+        + "  - id: /mapping/mapper@Timer(100000000)\n    affinity: [4, 5]\n    policy: SCHED_OTHER\n    nice: 5\n"
+        + "  - id: /tracker@Timer(20000000)\n    affinity: [1]\n    policy: SCHED_RR\n    priority: 30\n"
+        + "  - id: /logger@Timer(1000)\n    affinity: [1]\n    policy: SCHED_FIFO\n    priority: 90\n";
+
+    /** A detector of GPU priority 70, a tracker of 60, a mapper of best effort. */
+    private void recordRobot() {
+        try (Writer run = new Writer()) {
+            run.open(2, 1, "/detector", 10, 70, 40);
+            run.open(2, 2, "/mapping/mapper", 10, 0, 100);
+            run.open(2, 3, "tracker", 10, 60, 20);
+            for (int i = 1; i <= 3; i++) {
+                run.job(100 * i, 1, 4);
+                run.job(100 * i + 10, 2, 30);
+                run.job(100 * i + 60, 3, 2);
+            }
+        }
+    }
+
+    private Path executor(final String yaml) throws IOException {
+        return Files.writeString(directory.resolve("cie.yaml"), yaml);
+    }
+
+    private StringOutput taskset(final String from, final String... options) {
+        final List<String> all = new ArrayList<>(List.of("trace", "taskset", directory.resolve(from).toString(),
+            directory.resolve("cie.yaml").toString()));
+        all.addAll(List.of(options));
+        return StringOutput.of(all.toArray(new String[0]));
+    }
+
+    @Test
+    void shouldTakeCoresAndPrioritiesOfTheExecutorsThreadsAndGiveThemBack() throws IOException {
+        recordRobot();
+        final Path cie = executor(EXECUTOR);
+        final StringOutput drawn = draw(cie.toString());
+        assertEquals(List.of(4, 5, 2), set().tasks().stream().map(Task::cpu).toList(), "core 3 of Linux is core 4");
+        assertEquals(List.of(40, 0, 30), set().tasks().stream().map(Task::priority).toList());
+        assertEquals(List.of(70, 0, 60), set().tasks().stream().map(Task::gpuPriority).toList(), "as opened");
+        assertEquals(Math.max(Runtime.getRuntime().availableProcessors(), 6), set().platform().cpus());
+        assertEquals("gpuseg: warning: " + cie + ":19: \"/logger@Timer(1000)\" is SCHED_FIFO 90 and may run on cpu "
+            + "2 of "
+            + "the set, but is no task of it, so no bound counts its time; keep it off by its affinity, or add a task "
+            + "for it\n", drawn.err());
+        final String text = Files.readString(directory.resolve("set.yaml"));
+        assertTrue(text.contains("Cores and priorities: " + cie + ".\n"), text);
+        assertTrue(text.contains("# No task of the set: line 3, \"/detector@Service(/detecto~"), text);
+        assertTrue(text.contains("# No task of the set: line 19, \"/logger@Timer(1000)\", SCHED_FIFO 90\n"), text);
+
+        final Path back = directory.resolve("back.yaml");
+        final StringOutput written = taskset("set.yaml", "--out", back.toString());
+        assertEquals(ExitCode.OK, written.status(), written.text());
+        assertEquals(EXECUTOR, Files.readString(back), "the same configuration");
+        assertTrue(written.out().endsWith(": 3 threads have tasks of " + directory.resolve("set.yaml") + ", 0 of them "
+            + "changed; all else is as in " + cie + "\n"), written.out());
+    }
+
+    @Test
+    void shouldFillTheExecutorsTemplateSoThatTheNextDrawingAgrees() throws IOException {
+        recordRobot();
+        final Path cie = executor(EXECUTOR.replaceAll("affinity: .*", "affinity: ~").replaceAll("SCHED_FIFO|SCHED_RR",
+            "SCHED_OTHER").replaceAll("priority: .*", "nice: 0"));
+        final StringOutput first = draw(cie.toString());
+        assertTrue(first.err().contains(cie + ":7: \"/detector@Subscription(/image)\" is SCHED_OTHER, but task "
+            + "\"/detector\" is real-time; the set says priority 70, with which it was opened, and no bound holds "
+            + "before "
+            + "its thread has it: write SCHED_FIFO, or let gpuseg trace taskset SET " + cie + " do it\n"), first.err());
+        assertTrue(first.err().contains("\"/tracker@Timer(20000000)\" has no affinity, but task \"tracker\" has one "
+            + "core "
+            + "in a set, which says cpu: " + task("tracker").cpu() + "; write affinity: [" + (task("tracker").cpu() - 1)
+            + "], or "), first.err());
+        final TaskSet set = set();
+        final StringOutput filled = taskset("set.yaml");
+        assertEquals(ExitCode.OK, filled.status(), filled.text());
+        assertEquals("", filled.err());
+        final ThreadConfiguration now = ThreadConfiguration.read(executor(filled.out()));
+        assertEquals("SCHED_FIFO 70", now.threadOf("/detector").scheduling());
+        assertEquals(List.of(task("tracker").cpu() - 1), now.threadOf("tracker").cores());
+        assertEquals("SCHED_OTHER", now.threadOf("/logger").scheduling(), "none of the set stays");
+        assertEquals("", draw(cie.toString()).err());
+        assertEquals(set.tasks().get(2), task("tracker"));
+        assertEquals(set.tasks().get(0), task("/detector"));
+    }
+
+    @Test
+    void shouldNameWhatATaskSetCannotSayOfAThread() throws IOException {
+        recordRobot();
+        final Path cie = executor("callback_groups:\n"
+            + "  - {id: /detector@Timer(5), affinity: [0, 1], policy: SCHED_FIFO, priority: 7}\n"
+            + "  - {id: /mapping/mapper@Timer(5), policy: SCHED_FIFO, priority: 3}\n");
+        final String said = draw(cie.toString()).err();
+        final int cpu = task("/detector").cpu();
+        assertTrue(cpu <= 2, "one of those that it may use: " + cpu);
+        assertTrue(said.contains(cie + ":2: \"/detector@Timer(5)\" has affinity [0, 1], but task \"/detector\" has one "
+            + "core in a set, which says cpu: " + cpu + "; write affinity: [" + (cpu - 1) + "], or "), said);
+        assertTrue(said.contains(cie + ":3: \"/mapping/mapper@Timer(5)\" is SCHED_FIFO 3, but task "
+            + "\"/mapping/mapper\" is best effort, which has no priority in a set, so no bound counts its time; write "
+            + "SCHED_OTHER, or "), said);
+        assertTrue(said.contains("task \"tracker\" is of no thread of " + cie + ", so its core and "
+            + "its priority 60 are not from there; let its program open it under the name of its node or "
+            + "callback group"), said);
+    }
+
+    @Test
+    void shouldWarnWhereTasksShareAThread() throws IOException {
+        try (Writer run = new Writer()) {
+            run.open(2, 1, "/detector", 10, 70, 40);
+            run.open(2, 2, "detector", 10, 60, 40);
+            run.job(100, 1, 4);
+            run.job(110, 2, 4);
+        }
+        final Path cie = executor("callback_groups: [{id: /detector@Timer(5), affinity: [0], policy: SCHED_FIFO, "
+            + "priority: 7}]\n");
+        assertTrue(draw(cie.toString()).err().contains(cie + ":1: \"/detector@Timer(5)\" is the thread of task "
+            + "\"detector\" and of \"/detector\"; no bound counts that one waits while the other waits for the GPU: "
+            + "give each a callback group of its own"));
+        assertEquals(List.of(7, 7), set().tasks().stream().map(Task::priority).toList());
+    }
+
+    @Test
+    void shouldRefuseWhatCannotBeConvertedAndWriteNothing() throws IOException {
+        recordRobot();
+        final Path out = directory.resolve("out.yaml");
+        executor("callback_groups:\n  - {id: /detector@Timer(5), policy: SCHED_DEADLINE, runtime: 1, deadline: 2, "
+            + "period: 2}\n");
+        final StringOutput reserved = taskset("journal", "--out", out.toString());
+        assertEquals(ExitCode.USAGE, reserved.status());
+        assertTrue(reserved.err().contains("cie.yaml:2: \"/detector@Timer(5)\", the thread of task \"/detector\", is "
+            + "SCHED_DEADLINE, for which a task set has no word; write SCHED_FIFO and a priority, or "),
+            reserved.err());
+
+        draw();
+        final StringOutput margin = taskset("set.yaml", "--margin", "5", "--out", out.toString());
+        assertEquals(ExitCode.USAGE, margin.status());
+        assertTrue(margin.err().contains("--margin is for recordings, and "), margin.err());
+        executor("callback_groups:\n  - {id: /other@Timer(5), policy: SCHED_OTHER, nice: 0}\n");
+        final StringOutput none = taskset("set.yaml", "--out", out.toString());
+        assertEquals(ExitCode.USAGE, none.status());
+        assertTrue(none.err().contains("cie.yaml: no thread is that of a task of "), none.err());
+        Files.delete(directory.resolve("cie.yaml"));
+        assertTrue(taskset("journal").err().contains("cie.yaml: there is no such file"));
+        assertFalse(Files.exists(out));
     }
 }

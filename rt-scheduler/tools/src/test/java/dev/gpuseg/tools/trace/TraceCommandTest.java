@@ -10,6 +10,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
+import dev.gpuseg.analysis.io.TaskSetReader;
+import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.Attempts;
@@ -118,6 +120,32 @@ class TraceCommandTest {
             files.resolve("journal").toString(), "--out", recording.toString());
         assertEquals(ExitCode.USAGE, again.status());
         assertTrue(again.err().contains("never changed"), again::err);
+    }
+
+    @Test
+    void shouldPutTheTasksOfARecordingOnTheThreadsOfTheExecutorAndBack() throws IOException {
+        final StringBuilder yaml = new StringBuilder("callback_groups:\n");
+        final List<Task> tasks = new TaskSetReader().read(set).tasks();
+        for (int i = 0; i < tasks.size(); i++) {
+            yaml.append("  - id: /robot/").append(tasks.get(i).name()).append("@Timer(5)\n    affinity: [").append(i
+                + 10)
+                .append("]\n    policy: ").append(tasks.get(i).bestEffort() ? "SCHED_OTHER\n    nice: 0\n"
+                : "SCHED_FIFO\n    priority: " + (i + 1) + "\n");
+        }
+        final Path executor = Files.writeString(directory.resolve("cie.yaml"), yaml);
+        final Path with = directory.resolve("with-threads.yaml");
+        final StringOutput drawn = StringOutput.of("trace", "taskset", recording.toString(),
+            executor.toString(), "--out", with.toString());
+        assertEquals(ExitCode.OK, drawn.status(), drawn.text());
+        final List<Task> placed = new TaskSetReader().read(with).tasks();
+        assertEquals(tasks.size(), placed.size());
+        for (int i = 0; i < placed.size(); i++) {
+            assertEquals(i + 11, placed.get(i).cpu());
+            assertEquals(tasks.get(i).bestEffort() ? 0 : i + 1, placed.get(i).priority());
+            assertEquals(tasks.get(i).gpuPriority(), placed.get(i).gpuPriority());
+        }
+        assertEquals(yaml.toString(), StringOutput.of("trace", "taskset", with.toString(),
+            executor.toString()).out());
     }
 
     @Test
