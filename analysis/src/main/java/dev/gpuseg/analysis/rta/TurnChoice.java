@@ -32,7 +32,8 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
      * Chooses.
      *
      * @param set every real-time task with a core and priorities
-     * @return empty if the platform states no turns, or threads spin, or something else stops a GPU
+     * @return empty if the platform states no turns, or threads spin, or something else stops a GPU, or bounds by
+     *         turns would mean nothing for this set ({@link Hypotheses#conflict})
      */
     public static Optional<TurnChoice> of(final TaskSet set) {
         if (set.platform().limits().turns() == null || set.mode() != WaitMode.SUSPEND
@@ -41,6 +42,9 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
         }
         final Analysis byCalls = Analyses.recommended(set.mode());
         final Analysis byTurns = Analyses.get(TurnsSuspend.NAME);
+        if (!Hypotheses.conflict(byTurns.description(), set).isEmpty()) {
+            return Optional.empty();
+        }
         final AnalysisResult calls = byCalls.analyse(set);
         final AnalysisResult turns = byTurns.analyse(set);
         final Soundness sound = Soundness.of(byTurns.description(), set);

@@ -235,6 +235,15 @@ class TurnsSuspendTest {
         assertTrue(choice.lines().get(1).contains("U5: "), choice.lines().get(1));
     }
 
+    /** Turns have no bound for two tasks of one process, calls have: no choice, and no refusal of the whole set. */
+    @Test
+    void shouldLeaveTheChoiceToCallsWhereTurnsHaveNoBound() throws Exception {
+        final TaskSet shared = set(TURNS + ", newcomers: none", CAMERA.replace("priority:", "process: p, priority:"),
+            CAMERA.replace("camera", "plan").replace("70", "60").replace("priority:", "process: p, priority:"));
+        assertTrue(TurnChoice.of(shared).isEmpty());
+        assertEquals(2, Analyses.recommended(shared.mode()).analyse(shared).tasks().size());
+    }
+
     @Test
     void shouldSimulateTurnsOnlyWhereTheyAreStated() throws Exception {
         final SimulationOptions options = SimulationOptions.ofDurationNs(400_000 * US).with(
