@@ -6,7 +6,7 @@ AMD_FLAGS := -std=c11 -O2 -g -Wall -Wextra -Werror -I. -I$(KMOD_PATCH)/amdkfd/in
 .PHONY: amd-all
 amd-all: $(AMD_TARGETS)
 
-$(BUILD)/libgpuseg-amd-fake.so: amd/amd_fake.c amd/gpuseg_amd.h amd/amd_state.h
+$(BUILD)/libgpuseg-amd-fake.so: amd/amd_fake.c amd/gpuseg_amd.h amd/amd_state.h selftest/standin/gpu.h
 	@mkdir -p $(@D)
 	$(CC) $(AMD_FLAGS) -fPIC -fvisibility=hidden -shared -o $@ amd/amd_fake.c
 

@@ -2,12 +2,14 @@
 /*
  * libgpuseg-amd-fake.so - preloaded, or loaded by JNA in place of libc, it simulates /dev/kfd and /dev/gpuseg-kfd for
  * tests, with the rules of their sources and headers: holds that belong to an open file, a watchdog. All other calls go
- * to the kernel. See amd_state.h.
+ * to the kernel. See amd_state.h. With GPUSEG_GPU_STANDIN it changes the groups of that GPU, too (one for each
+ * process), and has the faults that are planted there (selftest/standin/gpu.h).
  */
 #define _GNU_SOURCE
 #include "amd_state.h"
 #include "gpuseg_amd.h"
 #include "gpuseg_kfd.h"
+#include "selftest/standin/gpu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -242,6 +244,26 @@ static bool is_remapping(struct amd_table *t)
 	return d->changer != 0 && ticks_of(d->changer) == d->changer_ticks;
 }
 
+/* Tells the GPU of a self-test which processes are off now, under the lock. */
+static void tell_gpu(const struct amd_table *t, struct gpu_fault fault)
+{
+	struct gpu *gpu = gpu_map();
+
+	for (unsigned i = 0; gpu && i < AMD_PROCESSES; i++) {
+		const struct amd_process *p = &t->processes[i];
+		struct gpu_group *g = p->pid ? gpu_find(gpu, p->pid, 0) : NULL;
+		bool off = false;
+
+		for (unsigned q = 0; q < AMD_QUEUES; q++)
+			off |= p->queues[q].used && !p->queues[q].sdma && is_off(t, p, &p->queues[q]);
+		if (p->pid == 0 || (g ? g->told_off == off : !off))
+			continue;
+		if (g)
+			g->told_off = off;
+		gpu_switch(p->pid, 0, off, true, fault);
+	}
+}
+
 EXPORT int gpuseg_amd_off(void)
 {
 	struct amd_table *t = table();
@@ -255,6 +277,7 @@ EXPORT int gpuseg_amd_off(void)
 	p = process_of(t, getpid());
 	for (unsigned i = 0; p && i < AMD_QUEUES; i++)
 		off |= p->queues[i].used && !p->queues[i].sdma && (is_remapping(t) || is_off(t, p, &p->queues[i]));
+	tell_gpu(t, (struct gpu_fault){GPU_HONEST, 0});
 	unlock(fd);
 	return off;
 }
@@ -418,6 +441,7 @@ EXPORT int close(int fd)
 		if (t->files[index].owner == getpid())
 			t->files[index].owner = 0;
 		settle(t);
+		tell_gpu(t, (struct gpu_fault){GPU_HONEST, 0});
 		unlock(held);
 	}
 	return (int)syscall(SYS_close, fd);
@@ -623,7 +647,11 @@ static void hide_queue(const struct amd_process *p, uint32_t id)
 static void show_queue(const struct amd_process *p, uint32_t id)
 {
 	const struct amd_queue *q = &p->queues[id];
+	struct gpu_fault fault;
 	char path[400], part[96];
+
+	if (gpu_fault("list", &fault) != 0 || fault.effect == GPU_NOTHING)
+		return;
 
 	snprintf(part, sizeof(part), "/sys/class/kfd/kfd/proc/%d/queues/%u", p->pid, id);
 	for (const char *slash = part + 1; slash; slash = strchr(slash + 1, '/')) {
@@ -815,9 +843,34 @@ static int on_kfd(struct amd_table *t, int owner, unsigned long request, void *a
 	}
 }
 
+/* As planted faults name it: a change of what may run. */
+static const char *name_of(unsigned long request, const void *argument)
+{
+	const struct gpuseg_kfd_apply *a = argument;
+	const struct update *u = argument;
+
+	if (request == GPUSEG_KFD_IOC_APPLY && a->n_entries > 0)
+		return ((const struct gpuseg_kfd_entry *)(uintptr_t)a->entries)->op == GPUSEG_KFD_HOLD ? "disable"
+												       : "enable";
+	if (_IOC_TYPE(request) == 'K' && _IOC_NR(request) == 0x07 && _IOC_SIZE(request) == sizeof(*u))
+		return (u->percentage & PERCENT_MASK) == 0 ? "disable" : "enable";
+	return "";
+}
+
+/* Success without effect. */
+static int pretend(unsigned long request, void *argument)
+{
+	struct gpuseg_kfd_apply *a = argument;
+
+	for (uint32_t i = 0; request == GPUSEG_KFD_IOC_APPLY && i < a->n_entries; i++)
+		((struct gpuseg_kfd_entry *)(uintptr_t)a->entries)[i].result = 0;
+	return 0;
+}
+
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	struct amd_table *t = table();
+	struct gpu_fault fault;
 	struct picture before;
 	int64_t took_ns = 0;
 	int32_t value;
@@ -828,6 +881,15 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_start(list, request);
 	argument = va_arg(list, void *);
 	va_end(list);
+	if (t && gpu_map() && (value_of(fd, AMD_HOLD_NAME) >= 0 || value_of(fd, AMD_KFD_NAME) >= 0)) {
+		/* without the lock: it may wait */
+		if (gpu_fault(name_of(request, argument), &fault) != 0)
+			return -1;
+		if (fault.effect == GPU_NOTHING)
+			return pretend(request, argument);
+	} else {
+		fault = (struct gpu_fault){GPU_HONEST, 0};
+	}
 	if (t && _IOC_TYPE(request) == 'G' && (value = value_of(fd, AMD_HOLD_NAME)) >= 0 && value < AMD_FILES) {
 		held = lock();
 		settle(t);
@@ -842,6 +904,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 		return (int)syscall(SYS_ioctl, fd, request, argument);
 	}
 	error = errno;
+	tell_gpu(t, fault);
 	held = take_time(t, held, &before, &took_ns);
 	if (request == GPUSEG_KFD_IOC_APPLY && result == 0)
 		((struct gpuseg_kfd_apply *)argument)->took_ns = (uint64_t)took_ns;

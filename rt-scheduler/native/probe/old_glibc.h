@@ -14,9 +14,11 @@
 #ifdef __x86_64__
 #define OLDEST_GLIBC "GLIBC_2.2.5"
 #define GLIBC_OF_PROTOCOLS "GLIBC_2.4"
+#define GLIBC_OF_NAMES "GLIBC_2.12"
 #else /* aarch64 */
 #define OLDEST_GLIBC "GLIBC_2.17"
 #define GLIBC_OF_PROTOCOLS OLDEST_GLIBC
+#define GLIBC_OF_NAMES OLDEST_GLIBC
 #endif
 
 #define OLD_AS(name, old, version) __asm__(".symver " name ", " old "@" version)
@@ -42,6 +44,7 @@ OLD(pthread_mutexattr_init);
 OLD_AS("pthread_mutexattr_setprotocol", "pthread_mutexattr_setprotocol", GLIBC_OF_PROTOCOLS);
 OLD(pthread_mutexattr_settype);
 OLD(pthread_once);
+OLD_AS("pthread_setname_np", "pthread_setname_np", GLIBC_OF_NAMES);
 OLD(pthread_setspecific);
 OLD(pthread_sigmask);
 /* From 2.38 on headers name those that also read binary numbers. */

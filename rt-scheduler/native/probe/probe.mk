@@ -11,10 +11,13 @@ PROBE_STRIP = $(patsubst %gcc,%strip,$(if $(filter %gcc,$(CC)),$(CC),gcc))
 # Also under glibc before 2.34, where threads and dlopen() are in libraries of their own.
 PROBE_LDFLAGS = $(abspath $(PROBE_BUILD))/old_glibc.o -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--as-needed
 PROBE_FLAGS = BUILD=$(PROBE_BUILD) API_BUILD=$(PROBE_BUILD) OPT=-O2 CFLAGS="-O2 -include $(CURDIR)/probe/old_glibc.h" \
-	LDFLAGS="$(PROBE_LDFLAGS)"
-PROBE_PROGRAMS := gpuseg-latency gpuseg-selftest gpuseg-watchdog
+	LDFLAGS="$(PROBE_LDFLAGS)" \
+	RM_CFLAGS="-std=c11 -O2 -Wall -Wextra -Werror -include $(CURDIR)/probe/old_glibc.h $(PROBE_LDFLAGS)"
+PROBE_PROGRAMS := gpuseg-latency gpuseg-selftest gpuseg-watchdog libgpuseg-preload.so
 PROBE_API := gpuseg-exec libgpuseg-inject.so libgpuseg-wrap.so
 PROBE_FILES = $(PROBE_PROGRAMS:%=$(PROBE_BUILD)/%) $(PROBE_API:%=$(SEGMENT_API)/$(PROBE_BUILD)/%)
+
+$(PROBE_BUILD)/libgpuseg-preload.so: probe/old_glibc.h
 
 .PHONY: tarball
 tarball:

@@ -2,13 +2,13 @@
 /*
  * libcuda.so.1 for programs that load CUDA's driver API by name, on the RM stand-in (libgpuseg-rm-fake.so is preloaded,
  * too): as much of it as gpuseg-selftest uses. A kernel takes ITERATION_NS for each of its iterations, and is queued.
- *
- * GPUSEG_CUDA_FAULT="CALL:EFFECT[:ARGUMENT[:ROLE]]" plants a fault in processes whose command line has the word ROLE.
- * CALL: init, count, context, register, alloc, module, launch. EFFECT: fail:CUDA_ERROR, hang, exit:AFTER (launches),
- * stuck:AFTER (its kernels do not end), none (no kernel is queued, and launches succeed).
+ * Faults: ../selftest/standin/runtime_fault.h.
  */
 #define _GNU_SOURCE
 #include "rm_context.h"
+
+#include "../selftest/standin/runtime_fault.h"
+#include "../selftest/spin.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -21,42 +21,6 @@
 
 static struct context context;
 static uint64_t launched;
-
-static int has_role(const char *role)
-{
-	char line[4096];
-	const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	const ssize_t n = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	line[n > 0 ? n : 0] = 0;
-	for (const char *word = line; word < line + n; word += strlen(word) + 1)
-		if (strcmp(word, role) == 0)
-			return 1;
-	return 0;
-}
-
-static char fault_effect[16];
-static long fault_argument;
-
-/* The error that is planted here, or 0. */
-static int fault(const char *call)
-{
-	const char *text = getenv("GPUSEG_CUDA_FAULT");
-	char name[16] = "", role[16] = "";
-
-	fault_effect[0] = 0;
-	fault_argument = 0;
-	if (!text || sscanf(text, "%15[^:]:%15[^:]:%ld:%15s", name, fault_effect, &fault_argument, role) < 2 ||
-	    strcmp(name, call) != 0 || (role[0] && !has_role(role))) {
-		fault_effect[0] = 0;
-		return 0;
-	}
-	while (strcmp(fault_effect, "hang") == 0)
-		pause();
-	return strcmp(fault_effect, "fail") == 0 ? (int)fault_argument : 0;
-}
 
 EXPORT int cuInit(unsigned flags);
 EXPORT int cuInit(unsigned flags)
@@ -166,6 +130,7 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
 	struct rm_wire_work w = {.client = context.client,
 				 .channel = context.channel,
 				 .duration_ns = (uint64_t)ITERATION_NS * *(uint32_t *)parameters[1],
+				 .seed = spin_result(*(uint32_t *)parameters[1]),
 				 .pid = getpid(),
 				 .counter = *(uint64_t *)parameters[0],
 				 .value = launched + 1};

@@ -104,7 +104,7 @@ struct job { /* a queued kernel; the oldest first */
 	uint64_t duration_ns;
 	uint64_t done_ns;
 	uint64_t counter;
-	uint64_t value;
+	uint64_t stores[2]; /* there: how many have run, and what this one computed */
 	pid_t pid;
 };
 
@@ -572,7 +572,7 @@ static void serve(int file, int reply_fd, struct rm_wire_request *request)
 							 .channel = w.channel,
 							 .duration_ns = w.duration_ns,
 							 .counter = w.counter,
-							 .value = w.value,
+							 .stores = {w.value, w.seed},
 							 .pid = w.pid};
 			break;
 		}
@@ -740,8 +740,8 @@ static const struct object *next_group(uint32_t gpu, const struct engine *curren
 static void complete(int index)
 {
 	struct job *job = &jobs[index];
-	struct iovec from = {&job->value, sizeof(job->value)};
-	struct iovec to = {(void *)(uintptr_t)job->counter, sizeof(job->value)};
+	struct iovec from = {job->stores, sizeof(job->stores)};
+	struct iovec to = {(void *)(uintptr_t)job->counter, sizeof(job->stores)};
 
 	/* the process may have ended; its kernels go when its file does */
 	if (process_vm_writev(job->pid, &from, 1, &to, 1, 0) < 0 && errno != ESRCH)

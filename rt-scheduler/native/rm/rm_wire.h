@@ -69,8 +69,8 @@ struct rm_wire_work {
 	uint32_t status;
 	uint32_t server; /* 0, or the client of the MPS server without which it does not run */
 	/*
-	 * A queued kernel: the call returns at once, and the kernel stores `value` at `counter` of process `pid` when
-	 * it has run, as a kernel does in pinned memory. 0 = not queued.
+	 * A queued kernel: the call returns at once, and the kernel stores `value` and `seed` at `counter` of process
+	 * `pid` when it has run, as a kernel does in pinned memory. 0 = not queued.
 	 */
 	int32_t pid;
 	uint32_t pad;

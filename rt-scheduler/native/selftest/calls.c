@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "checks.h"
+#include "driver.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,6 +32,7 @@ int call(enum order_code code, int child, uint64_t argument, struct answer *answ
 	const struct order order = {.code = code, .child = child, .pid = children[child].pid, .argument = argument};
 	int rc;
 
+	*answer = (struct answer){0};
 	if (over[0])
 		return -ECANCELED;
 	rc = helper_call(&order, answer);
@@ -53,10 +55,16 @@ static const char *status_text(int64_t status)
 	return text;
 }
 
+static bool is_unsupported(int64_t status)
+{
+	return status == 0x56 || (!driver->gsp && (status == -ENOTTY || status == -EOPNOTSUPP));
+}
+
 void refused(enum row_id row, const char *what, int rc, int64_t status)
 {
 	if (rc != 0)
 		row_set(row, DOES_NOT, "", "%s: %s", what, over[0] ? over : strerror(-rc));
 	else
-		row_set(row, status == 0x56 ? NOT_SUPPORTED : DOES_NOT, "", "%s: %s", what, status_text(status));
+		row_set(row, is_unsupported(status) ? NOT_SUPPORTED : DOES_NOT, "", "%s: %s", what,
+			status_text(status));
 }

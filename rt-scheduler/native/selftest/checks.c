@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "checks.h"
+#include "driver.h"
+#include "spin.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define LONG_HOLD_NS (400 * NS_PER_MS) /* once */
 #define ROUNDS 10
 #define SLOW_NS (20 * NS_PER_MS) /* and ten times a query */
 #define EXEC_KERNELS 400
+#define LONG_SCALE 80 /* short kernels in one that is interrupted */
 
 static void check_machine(void)
 {
@@ -18,8 +22,10 @@ static void check_machine(void)
 	char value[96];
 
 	snprintf(value, sizeof(value), "%.48s, %.24s %s", m->model[0] ? m->model : "GPU", m->driver, m->flavour);
-	row_set(ROW_DRIVER, WORKS, value, "%d GPU%s; the first that CUDA sees is tested", m->gpus,
-		m->gpus == 1 ? "" : "s");
+	row_set(ROW_DRIVER, WORKS, value, "%d GPU%s; the first that %s sees is tested", m->gpus,
+		m->gpus == 1 ? "" : "s", driver->hip ? "HIP" : "CUDA");
+	if (!driver->gsp)
+		return;
 	if (strcmp(m->gsp, "N/A") == 0)
 		row_set(ROW_GSP, NOT_SUPPORTED, "N/A", "the driver passes channels to disable on to GSP alone");
 	else if (!m->gsp[0])
@@ -51,7 +57,7 @@ static bool check_children(void)
 	}
 	if (children[CHILD_A].page->gpu[0])
 		snprintf(report.machine.model, sizeof(report.machine.model), "%s", children[CHILD_A].page->gpu);
-	check_machine(); /* as CUDA names the GPU */
+	check_machine(); /* as the runtime names the GPU */
 	report.machine.persistence = children[CHILD_A].page->persistence;
 	snprintf(value, sizeof(value), "ready in %.1f s, kernels of %.2f ms", (double)(now_ns() - from_ns) / NS_PER_S,
 		 (double)children[CHILD_A].page->kernel_ns / NS_PER_MS);
@@ -81,6 +87,30 @@ static bool attach(int i, struct answer *answer, int *rc)
 	return true;
 }
 
+static void say_interface(const struct answer *answer)
+{
+	if (!driver->interface)
+		return;
+	if (answer->interface[0])
+		row_set(ROW_INTERFACE, WORKS, answer->interface, "%s", answer->missing);
+	else
+		row_set(ROW_INTERFACE, DOES_NOT, "", "%s", answer->missing);
+}
+
+static void say_listed(const struct answer *answer)
+{
+	char value[96];
+
+	if (!driver->lists)
+		return;
+	snprintf(value, sizeof(value), "%d of child b", answer->listed);
+	if (answer->listed > 0)
+		row_set(ROW_LISTED, WORKS, value, "so a daemon finds processes");
+	else
+		row_set(ROW_LISTED, DOES_NOT, "", "%s: a daemon finds no process that is not registered",
+			answer->listed < 0 ? strerror(-answer->listed) : "the list does not have it");
+}
+
 static bool check_channels(void)
 {
 	char value[96];
@@ -89,7 +119,11 @@ static bool check_channels(void)
 	int rc;
 
 	for (int i = 0; i < CHILDREN; i++) {
-		if (!attach(i, &answer, &rc)) {
+		const bool attached = attach(i, &answer, &rc);
+
+		if (rc == 0)
+			say_interface(&answer);
+		if (!attached) {
 			if (!all_live()) /* then that is the reason */
 				return false;
 			if (rc == 0 && (answer.status == -EPERM || answer.status == -EACCES))
@@ -97,26 +131,30 @@ static bool check_channels(void)
 					"its descriptors cannot be duplicated: %s; root or CAP_SYS_PTRACE may",
 					strerror((int)-answer.status));
 			else if (rc == 0 && answer.status == -ENOENT)
-				row_set(ROW_CHANNELS, DOES_NOT, "", "the driver shows no channel group of child %s",
-					names[i]);
+				row_set(ROW_CHANNELS, DOES_NOT, "", "child %s: %s", names[i], answer.how);
 			else
 				refused(ROW_CHANNELS, "attach", rc, answer.status);
 			return false;
 		}
 		took_ns += answer.took_ns;
-		if (answer.groups == 0 || answer.channels == 0) {
-			row_set(ROW_CHANNELS, DOES_NOT, "", "child %s has no channel for compute work", names[i]);
-			return false;
-		}
-		if (answer.gpu_id == UINT32_MAX) {
-			row_set(ROW_CHANNELS, DOES_NOT, "", "the driver does not say on which GPU they are");
-			return false;
-		}
 	}
-	snprintf(value, sizeof(value), "%u channels in %u queries, %.0f ms", answer.channels, answer.controls,
-		 (double)took_ns / CHILDREN / NS_PER_MS);
-	row_set(ROW_CHANNELS, WORKS, value, "of the compute channel group, through %u descriptors", answer.descriptors);
+	say_listed(&answer);
+	snprintf(value, sizeof(value), "%s, %.0f ms", answer.found, (double)took_ns / CHILDREN / NS_PER_MS);
+	row_set(ROW_CHANNELS, WORKS, value, "%s", answer.how);
 	return true;
+}
+
+/* Of the kernels of the children: how many were compared, and whether one was wrong. */
+static unsigned compared;
+static bool wrong;
+
+/* All that the child has run since its last kernel of another length were `scale` short ones long. */
+static void compare_result(const struct child *c, uint32_t scale)
+{
+	const uint32_t expected = spin_result((uint64_t)c->page->iterations * scale);
+
+	compared++;
+	wrong = wrong || (uint32_t)__atomic_load_n(&c->page->result, __ATOMIC_ACQUIRE) != expected;
 }
 
 /* One call and the next one for the other child, in turns. */
@@ -140,11 +178,13 @@ static void check_switches(void)
 			struct answer enabled;
 
 			if (rc != -EINTR)
-				refused(ROW_DISABLE, "disable", rc, answer.status);
+				refused(ROW_DISABLE, answer.preempt_failed ? "preempt" : "disable", rc, answer.status);
 			call(ORDER_SWITCH, i, 0, &enabled); /* it may have had an effect */
 			return;
 		}
 		series_add(SERIES_DISABLE, answer.took_ns);
+		if (answer.preempt_ns > 0)
+			series_add(SERIES_PREEMPT, answer.preempt_ns);
 		s = watch_disabled(c, other, now_ns(), round == 0 ? LONG_HOLD_NS : HOLD_NS);
 		if (!all_live())
 			break;
@@ -155,7 +195,7 @@ static void check_switches(void)
 		endless = !s.stopped;
 		valid += s.had_work && s.stopped;
 		others_stood += !s.other_ran;
-		if (call(ORDER_GET_SLICE, i, 0, &answer) == 0)
+		if (driver->long_us && call(ORDER_GET_SLICE, i, 0, &answer) == 0)
 			series_add(SERIES_QUERY, answer.took_ns);
 		from_ns = now_ns();
 		rc = call(ORDER_SWITCH, i, 0, &answer);
@@ -178,6 +218,7 @@ static void check_switches(void)
 			break;
 		}
 		series_add(SERIES_RESUME, now_ns() - from_ns);
+		compare_result(c, 1);
 	}
 	if (stopping || over[0])
 		return;
@@ -234,6 +275,117 @@ static void check_apart(void)
 		row_set(ROW_OTHERS, DOES_NOT, "", "a call failed while both were disabled");
 }
 
+static bool has_drained(struct child *c)
+{
+	const int64_t limit_ns = now_ns() + PROGRESS_LIMIT_NS;
+
+	set_mode(c, CHILD_IDLE, 1);
+	while (has_work(c) && now_ns() < limit_ns && all_live())
+		nap(LOOK_NS);
+	return !has_work(c);
+}
+
+/*
+ * Child a is disabled in the middle of a long kernel. While the other child runs for twice as long, a kernel that still
+ * runs ends, and is counted. What was counted before the call returned counts, too: a driver may wait for that end.
+ * False: nobody knows.
+ */
+static bool disable_in_kernel(bool *interrupted, int64_t *stood_ns)
+{
+	struct child *a = &children[CHILD_A], *b = &children[CHILD_B];
+	uint64_t before, others;
+	struct answer answer;
+	int64_t from_ns;
+	bool known;
+
+	if (!progresses(a, 1))
+		return false;
+	nap(LONG_SCALE / 8 * a->page->kernel_ns);
+	before = count_of(a);
+	from_ns = now_ns();
+	known = call(ORDER_SWITCH, CHILD_A, 1, &answer) == 0 && answer.status == 0;
+	others = count_of(b);
+	known = known && progresses(b, 2 * LONG_SCALE) && count_of(b) > others && has_work(a);
+	*stood_ns = now_ns() - from_ns;
+	*interrupted = count_of(a) == before;
+	known = call(ORDER_SWITCH, CHILD_A, 0, &answer) == 0 && answer.status == 0 && known;
+	if (!progresses(a, 1))
+		return false;
+	compare_result(a, LONG_SCALE);
+	return known;
+}
+
+static void say_results(void)
+{
+	char value[96];
+
+	snprintf(value, sizeof(value), "of %u compared, each after a disable", compared);
+	if (wrong)
+		row_set(ROW_RESULTS, DOES_NOT, value, "a kernel that was interrupted computed something else");
+	else
+		row_set(ROW_RESULTS, WORKS, value, "as the processor computes them");
+}
+
+static void check_interrupt(void)
+{
+	struct child *a = &children[CHILD_A];
+	int64_t stood_ns = 0;
+	unsigned ended = 0;
+	bool interrupted = false, known = true;
+	char value[96];
+
+	if (over[0] || report.rows[ROW_ENABLE].verdict != WORKS || report.rows[ROW_OTHERS].verdict != WORKS)
+		return;
+	if (series_quantile(SERIES_DISABLE, 0.5) > SLOW_NS / 1e3) {
+		row_set(ROW_INTERRUPT, SKIPPED, "", "the call takes so long that the kernel ends before");
+		say_results();
+		return;
+	}
+	known = has_drained(a);
+	set_mode(a, CHILD_ENDLESS, LONG_SCALE);
+	/* a kernel may have ended just then by itself */
+	while (known && !interrupted && ended < 3 && all_live()) {
+		known = disable_in_kernel(&interrupted, &stood_ns);
+		ended += known && !interrupted;
+	}
+	has_drained(a);
+	set_mode(a, CHILD_ENDLESS, 1);
+	if (!all_live() || over[0])
+		return;
+	snprintf(value, sizeof(value), "of %.0f ms, disabled for %.0f ms",
+		 (double)(LONG_SCALE * a->page->kernel_ns) / NS_PER_MS, (double)stood_ns / NS_PER_MS);
+	if (!known)
+		row_set(ROW_INTERRUPT, SKIPPED, "", "a long kernel could not be disabled, or did not go on");
+	else if (interrupted)
+		row_set(ROW_INTERRUPT, WORKS, value, "it ended when it was enabled");
+	else
+		row_set(ROW_INTERRUPT, DOES_NOT, value, "it ended while it was disabled, %u times: level 2", ended);
+	say_results();
+}
+
+/* What two daemons, or one that starts again, may do. */
+static void check_counted(void)
+{
+	struct child *a = &children[CHILD_A], *b = &children[CHILD_B];
+	struct answer answer;
+	bool runs, done = true;
+
+	if (over[0] || !driver->counts || report.rows[ROW_ENABLE].verdict != WORKS)
+		return;
+	for (int i = 0; i < 3; i++) /* two disables, one enable */
+		done = done && call(ORDER_SWITCH, CHILD_A, i < 2, &answer) == 0 && answer.status == 0;
+	runs = done && resumes(a, b) != STANDS;
+	call(ORDER_SWITCH, CHILD_A, 0, &answer);
+	if (!all_live() || over[0])
+		return;
+	if (!done)
+		row_set(ROW_COUNTED, DOES_NOT, "", "a call failed");
+	else if (runs)
+		row_set(ROW_COUNTED, WORKS, "not counted", "so one that starts again may disable again");
+	else
+		row_set(ROW_COUNTED, DOES_NOT, "counted", "mechanism %s enables once", driver->mechanism);
+}
+
 /* Calls that take longer than a query, by far. */
 static void check_calls(void)
 {
@@ -244,13 +396,18 @@ static void check_calls(void)
 
 	if (over[0] || report.series[SERIES_ENABLE].count == 0)
 		return;
-	snprintf(value, sizeof(value), "disable %.2f, enable %.2f, slice %.2f ms", disable_us / 1e3, enable_us / 1e3,
-		 slice_us / 1e3);
-	if (disable_us > slow_us || enable_us > slow_us || slice_us > slow_us)
-		row_set(ROW_CALLS, DOES_NOT, value, "a query takes %.2f ms: no begin can wait for such a call",
-			series_quantile(SERIES_QUERY, 0.5) / 1e3);
+	if (driver->long_us)
+		snprintf(value, sizeof(value), "disable %.2f, enable %.2f, slice %.2f ms", disable_us / 1e3,
+			 enable_us / 1e3, slice_us / 1e3);
 	else
+		snprintf(value, sizeof(value), "disable %.2f, enable %.2f ms", disable_us / 1e3, enable_us / 1e3);
+	if (disable_us > slow_us || enable_us > slow_us || slice_us > slow_us)
+		row_set(ROW_CALLS, DOES_NOT, value, "p50; no begin can wait for such a call; a query takes %.2f",
+			series_quantile(SERIES_QUERY, 0.5) / 1e3);
+	else if (driver->long_us)
 		row_set(ROW_CALLS, WORKS, value, "p50; a query takes %.2f", series_quantile(SERIES_QUERY, 0.5) / 1e3);
+	else
+		row_set(ROW_CALLS, WORKS, value, "p50");
 }
 
 static void check_killed(void)
@@ -312,8 +469,8 @@ static void check_exec(void)
 
 	if (stopping)
 		return;
-	if (!beside("gpuseg-exec", program, sizeof(program)) &&
-	    !beside("../../../segment-api/build/gpuseg-exec", program, sizeof(program))) {
+	if (!beside("gpuseg-exec", X_OK, program, sizeof(program)) &&
+	    !beside("../../../segment-api/build/gpuseg-exec", X_OK, program, sizeof(program))) {
 		row_set(ROW_EXEC, SKIPPED, "", "gpuseg-exec is not installed");
 		return;
 	}
@@ -354,7 +511,10 @@ void run_checks(void)
 	} else if (check_channels()) {
 		check_switches();
 		check_apart();
-		if (!over[0] && (!progresses(&children[CHILD_A], 3) || !progresses(&children[CHILD_B], 3)))
+		check_interrupt();
+		check_counted();
+		if (!over[0] && all_live() &&
+		    (!progresses(&children[CHILD_A], 3) || !progresses(&children[CHILD_B], 3)))
 			give_up("a child was not enabled again");
 		check_slices();
 		check_calls();
@@ -368,7 +528,7 @@ void run_checks(void)
 	helper_stop();
 	for (int i = 0; i < CHILDREN; i++)
 		end_child(&children[i], NULL);
-	if (report.rows[ROW_CHILDREN].verdict == WORKS)
+	if (report.rows[ROW_CHILDREN].verdict == WORKS && !driver->hip)
 		check_exec();
 	for (int i = 0; i < ROWS; i++)
 		if (report.rows[i].verdict == UNDECIDED)

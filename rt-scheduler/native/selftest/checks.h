@@ -89,8 +89,8 @@ bool set_slice(int i, uint64_t us);
 void check_slices(void);
 void check_begin(void);
 
-/* The path of a program in the directory of this one; whether it is there. */
-bool beside(const char *name, char *path, size_t size);
+/* The path of a file in the directory of this program; whether it may be used so (X_OK, R_OK). */
+bool beside(const char *name, int mode, char *path, size_t size);
 void check_watchdog(void);
 
 #endif /* GPUSEG_SELFTEST_CHECKS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "selftest.h"
+#include "driver.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base.h"
+#include "spin.h"
 
 #define KERNEL_NS NS_PER_MS	   /* a short kernel */
 #define AHEAD_NS (500 * NS_PER_MS) /* so much work is queued: a late child does not leave the GPU idle */
@@ -54,6 +55,17 @@
 
 static const char *const ptx[] = {".version 6.0\n.target sm_50\n" PTX_BODY, ".version 6.4\n.target sm_75\n" PTX_BODY};
 
+static const char hip_source[] = "extern \"C\" __global__ void spin(unsigned long long *page, unsigned n)\n"
+				 "{\n"
+				 "  volatile unsigned long long *p = page;\n"
+				 "  unsigned x = 12345;\n"
+				 "  do x = x * 1664525u + 1013904223u; while (--n);\n"
+				 "  p[1] = x;\n"
+				 "  p[0] = p[0] + 1;\n"
+				 "  __threadfence_system();\n"
+				 "}\n";
+
+/* CUDA's driver API; HIP's functions have the same arguments, and its errors mean the same. */
 static struct {
 	int (*init)(unsigned);
 	int (*device_count)(int *);
@@ -69,10 +81,18 @@ static struct {
 	int (*stream_create)(void **, unsigned);
 	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
 		      void **);
-} cuda;
+} gpu;
+
+/* The compiler of HIP, which alone turns a kernel into code for the GPU that is there. */
+static struct {
+	int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
+	int (*compile)(void *, int, const char *const *);
+	int (*code_size)(void *, size_t *);
+	int (*code)(void *, char *);
+} hiprtc;
 
 static struct child_page *page;
-static volatile uint64_t *counter; /* the page's own, or pinned memory that is copied there */
+static volatile uint64_t *counter; /* the page's own, or pinned memory that is copied there; then the result */
 static uint64_t device_counter;
 static uint64_t launched;
 static void *function, *stream;
@@ -91,40 +111,92 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *for
 static void need(const char *call, int error)
 {
 	if (error != 0)
-		fail("%s: CUDA error %d", call, error);
+		fail("%s: %s error %d", call, driver->hip ? "HIP" : "CUDA", error);
 }
 
-static void load_cuda(void)
-{
-	static const struct {
-		const char *name;
-		void *to;
-	} symbols[] = {
-		{"cuInit", &cuda.init},
-		{"cuDeviceGetCount", &cuda.device_count},
-		{"cuDeviceGet", &cuda.device_get},
-		{"cuDeviceGetName", &cuda.device_name},
-		{"cuDevicePrimaryCtxRetain", &cuda.context_retain},
-		{"cuCtxSetCurrent", &cuda.context_set},
-		{"cuMemHostRegister_v2", &cuda.host_register},
-		{"cuMemHostAlloc", &cuda.host_alloc},
-		{"cuMemHostGetDevicePointer_v2", &cuda.device_pointer},
-		{"cuModuleLoadData", &cuda.module_load},
-		{"cuModuleGetFunction", &cuda.module_function},
-		{"cuStreamCreate", &cuda.stream_create},
-		{"cuLaunchKernel", &cuda.launch},
-	};
-	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+struct symbol {
+	const char *cuda, *hip;
+	void *to;
+};
 
+/* Of the first of these libraries that is there. */
+static void *open_library(const char *const names[], size_t count)
+{
+	void *library = NULL;
+	char missing[120] = "";
+
+	for (size_t i = 0; i < count && !library; i++) {
+		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+		if (!library)
+			snprintf(missing, sizeof(missing), "%s", dlerror());
+	}
 	if (!library)
-		fail("%s", dlerror());
-	for (size_t i = 0; i < ARRAY_LENGTH(symbols); i++) {
-		void *symbol = dlsym(library, symbols[i].name);
+		fail("%s", missing);
+	return library;
+}
+
+static void load_symbols(void *library, const struct symbol *symbols, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *name = driver->hip ? symbols[i].hip : symbols[i].cuda;
+		void *symbol = dlsym(library, name);
 
 		if (!symbol)
-			fail("libcuda.so.1 has no %s", symbols[i].name);
+			fail("%s is not in the library", name);
 		memcpy(symbols[i].to, &symbol, sizeof(symbol));
 	}
+}
+
+static void load_runtime(void)
+{
+	static const char *const cuda[] = {"libcuda.so.1"};
+	static const char *const hip[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
+					  "/opt/rocm/lib/libamdhip64.so"};
+	static const struct symbol symbols[] = {
+		{"cuInit", "hipInit", &gpu.init},
+		{"cuDeviceGetCount", "hipGetDeviceCount", &gpu.device_count},
+		{"cuDeviceGet", "hipDeviceGet", &gpu.device_get},
+		{"cuDeviceGetName", "hipDeviceGetName", &gpu.device_name},
+		{"cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain", &gpu.context_retain},
+		{"cuCtxSetCurrent", "hipCtxSetCurrent", &gpu.context_set},
+		{"cuMemHostRegister_v2", "hipHostRegister", &gpu.host_register},
+		{"cuMemHostAlloc", "hipHostMalloc", &gpu.host_alloc},
+		{"cuMemHostGetDevicePointer_v2", "hipHostGetDevicePointer", &gpu.device_pointer},
+		{"cuModuleLoadData", "hipModuleLoadData", &gpu.module_load},
+		{"cuModuleGetFunction", "hipModuleGetFunction", &gpu.module_function},
+		{"cuStreamCreate", "hipStreamCreateWithFlags", &gpu.stream_create},
+		{"cuLaunchKernel", "hipModuleLaunchKernel", &gpu.launch},
+	};
+
+	load_symbols(driver->hip ? open_library(hip, ARRAY_LENGTH(hip)) : open_library(cuda, ARRAY_LENGTH(cuda)),
+		     symbols, ARRAY_LENGTH(symbols));
+}
+
+/* Until ROCm 6 the compiler is in the runtime's library, too. */
+static void load_compiled(void **module)
+{
+	static const char *const names[] = {
+		"libhiprtc.so.7",   "libhiprtc.so.6",	"libhiprtc.so.5", "libhiprtc.so",
+		"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", "/opt/rocm/lib/libhiprtc.so"};
+	static const struct symbol symbols[] = {
+		{NULL, "hiprtcCreateProgram", &hiprtc.create},
+		{NULL, "hiprtcCompileProgram", &hiprtc.compile},
+		{NULL, "hiprtcGetCodeSize", &hiprtc.code_size},
+		{NULL, "hiprtcGetCode", &hiprtc.code},
+	};
+	void *program;
+	size_t size;
+	char *code;
+
+	load_symbols(open_library(names, ARRAY_LENGTH(names)), symbols, ARRAY_LENGTH(symbols));
+	need("hiprtcCreateProgram", hiprtc.create(&program, hip_source, "spin.hip", 0, NULL, NULL));
+	need("hiprtcCompileProgram", hiprtc.compile(program, 0, NULL)); /* for the GPU that is there */
+	need("hiprtcGetCodeSize", hiprtc.code_size(program, &size));
+	code = malloc(size);
+	if (!code)
+		fail("no memory for %zu bytes of code", size);
+	need("hiprtcGetCode", hiprtc.code(program, code));
+	need("hipModuleLoadData", gpu.module_load(module, code));
 }
 
 /* As NVML says, if it is there. */
@@ -151,17 +223,19 @@ static void launch(uint32_t scale)
 	uint32_t n = n64 > UINT32_MAX ? UINT32_MAX : (uint32_t)n64;
 	void *parameters[] = {&device_counter, &n};
 
-	need("cuLaunchKernel", cuda.launch(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+	need("launch", gpu.launch(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
 	launched++;
 	__atomic_store_n(&page->launched, launched, __ATOMIC_RELEASE);
 }
 
 static uint64_t finished(void)
 {
-	const uint64_t n = *counter;
+	const uint64_t n = __atomic_load_n(counter, __ATOMIC_ACQUIRE);
 
-	if (counter != &page->count)
+	if (counter != &page->count) {
+		page->result = counter[1];
 		__atomic_store_n(&page->count, n, __ATOMIC_RELEASE);
+	}
 	return n;
 }
 
@@ -184,27 +258,30 @@ static void prepare(void)
 	void *context, *module = NULL, *memory = (void *)page;
 	int device, count = 0, error = 1;
 
-	load_cuda();
-	need("cuInit", cuda.init(0));
-	need("cuDeviceGetCount", cuda.device_count(&count));
+	load_runtime();
+	need("initialize", gpu.init(0));
+	need("number of devices", gpu.device_count(&count));
 	if (count == 0)
-		fail("CUDA sees no GPU");
-	need("cuDeviceGet", cuda.device_get(&device, 0));
-	need("cuDeviceGetName", cuda.device_name(page->gpu, sizeof(page->gpu), device));
-	need("cuDevicePrimaryCtxRetain", cuda.context_retain(&context, device));
-	need("cuCtxSetCurrent", cuda.context_set(context));
+		fail("%s sees no GPU", driver->hip ? "HIP" : "CUDA");
+	need("device", gpu.device_get(&device, 0));
+	need("name of the device", gpu.device_name(page->gpu, sizeof(page->gpu), device));
+	need("context", gpu.context_retain(&context, device));
+	need("current context", gpu.context_set(context));
 	counter = &page->count;
-	if (cuda.host_register(memory, 4096, HOST_REGISTER_DEVICEMAP) != 0) {
-		need("cuMemHostAlloc", cuda.host_alloc(&memory, 4096, HOST_REGISTER_DEVICEMAP));
+	if (gpu.host_register(memory, 4096, HOST_REGISTER_DEVICEMAP) != 0) {
+		need("pinned memory", gpu.host_alloc(&memory, 4096, HOST_REGISTER_DEVICEMAP));
 		memset(memory, 0, 4096);
 		counter = memory;
 	}
-	need("cuMemHostGetDevicePointer", cuda.device_pointer(&device_counter, memory, 0));
-	for (size_t i = 0; i < ARRAY_LENGTH(ptx) && error != 0; i++)
-		error = cuda.module_load(&module, ptx[i]);
-	need("cuModuleLoadData", error);
-	need("cuModuleGetFunction", cuda.module_function(&function, module, "spin"));
-	need("cuStreamCreate", cuda.stream_create(&stream, STREAM_NON_BLOCKING));
+	need("pointer of the device", gpu.device_pointer(&device_counter, memory, 0));
+	for (size_t i = 0; !driver->hip && i < ARRAY_LENGTH(ptx) && error != 0; i++)
+		error = gpu.module_load(&module, ptx[i]);
+	if (driver->hip)
+		load_compiled(&module);
+	else
+		need("load the kernel", error);
+	need("function of the kernel", gpu.module_function(&function, module, "spin"));
+	need("stream", gpu.stream_create(&stream, STREAM_NON_BLOCKING));
 }
 
 /* By the fastest run: in the first one the kernel is loaded, the GPU's clock rises, and this process may be late. */
@@ -256,7 +333,7 @@ void child_main(int fd, pid_t parent)
 		_exit(EXIT_FAILURE);
 	prepare();
 	calibrate();
-	page->persistence = page->limit == 0 ? persistence() : -1;
+	page->persistence = page->limit == 0 && driver->gsp ? persistence() : -1;
 	__atomic_store_n(&page->state, CHILD_READY, __ATOMIC_RELEASE);
 	while (page->limit == 0 || launched < page->limit) {
 		const uint32_t request = __atomic_load_n(&page->request, __ATOMIC_ACQUIRE);

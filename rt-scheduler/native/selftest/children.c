@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "checks.h"
+#include "driver.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,13 @@
 #define STUCK_NS (2 * NS_PER_S)	       /* with work queued */
 #define STALL_NS (20 * NS_PER_MS)      /* this program was late: what happened meanwhile is unknown */
 #define LATE_KERNELS 30		       /* 30 ms, and the other child has one slice before */
+
+#define INSTALLED "../../lib/" ARCHITECTURE "-linux-gnu/gpuseg/" /* from /usr/libexec/gpuseg */
+#ifdef __aarch64__
+#define ARCHITECTURE "aarch64"
+#else
+#define ARCHITECTURE "x86_64"
+#endif
 
 struct child children[CHILDREN];
 
@@ -89,6 +97,23 @@ bool all_live(void)
 	return !stopping;
 }
 
+/* In the child: the library comes before those that are preloaded already. Without it, the attach says so. */
+static void preload(void)
+{
+	static const char *const directories[] = {"", INSTALLED};
+	const char *const before = getenv("LD_PRELOAD");
+	char path[PATH_MAX], name[96], list[2 * PATH_MAX];
+
+	for (size_t i = 0; driver->preload && i < ARRAY_LENGTH(directories); i++) {
+		snprintf(name, sizeof(name), "%s%s", directories[i], driver->preload);
+		if (!beside(name, R_OK, path, sizeof(path)))
+			continue;
+		snprintf(list, sizeof(list), "%s%s%s", path, before ? ":" : "", before ? before : "");
+		setenv("LD_PRELOAD", list, 1);
+		return;
+	}
+}
+
 int start_child(struct child *c, const char *name, uint32_t limit, const char *program)
 {
 	const int fd = (int)syscall(SYS_memfd_create, "gpuseg-selftest", 0u);
@@ -129,6 +154,7 @@ int start_child(struct child *c, const char *name, uint32_t limit, const char *p
 		setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1); /* the driver's list of GPUs has it, too */
 		/* a context of its own, even where an MPS server runs */
 		setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent/gpuseg-selftest", 1);
+		preload();
 		execv(program ? program : self, (char *const *)(uintptr_t)(program ? under : own));
 		_exit(127);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "selftest.h"
+#include "driver.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +15,10 @@
 #include <unistd.h>
 
 #include "common/base.h"
-#include "rm/gpuseg_rm.h"
 
 #define CALL_LIMIT_NS (3 * NS_PER_S)	/* a call takes 1 ms, and 110 ms beside many that start */
 #define ATTACH_LIMIT_NS (15 * NS_PER_S) /* thousands of calls */
 #define END_LIMIT_NS (2 * NS_PER_S)
-#define HOLDER_SLICE_US 3000
 #define BEAT_NS (5 * NS_PER_MS)
 
 volatile int stopping;
@@ -31,95 +29,27 @@ static int channel = -1;
 /* ---- in the helper ---- */
 
 static struct {
-	struct gpuseg_rm_process process;
 	bool attached;
-	unsigned disabled;		 /* the driver counts */
-	struct gpuseg_rm_timeslices own; /* noted at the attach; count 0: the driver did not tell */
-	int64_t own_status;
+	unsigned disabled; /* the driver may count */
 } children[CHILDREN];
 
-bool is_child_of(pid_t pid, pid_t parent)
+static int64_t switch_child(int child, bool disable, struct answer *answer)
 {
-	char path[64], line[512], state;
-	int of;
-	FILE *file;
-	const char *name_end;
-	size_t n;
-
-	if (pid <= 1)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	n = fread(line, 1, sizeof(line) - 1, file);
-	fclose(file);
-	line[n] = 0;
-	name_end = strrchr(line, ')');
-	return name_end && sscanf(name_end, ") %c %d", &state, &of) == 2 && of == parent;
-}
-
-static int64_t switch_child(int child, int disable)
-{
-	struct gpuseg_rm_process *one[] = {&children[child].process};
 	int64_t status;
 
 	if (!children[child].attached)
 		return -ENODEV;
 	if (disable)
 		children[child].disabled++; /* before the call: nobody knows whether one that fails has an effect */
-	status = gpuseg_rm_switch_processes(one, 1, disable, 1);
+	status = driver->switch_child(child, disable, answer);
 	if (status == 0 && !disable && children[child].disabled > 0)
 		children[child].disabled--;
 	return status;
 }
 
-static int64_t set_slice(const struct gpuseg_rm_process *p, uint64_t us)
-{
-	int64_t status = -ENODEV;
-
-	for (uint32_t t = 0; t < p->tsg_count; t++) {
-		const struct gpuseg_rm_tsg *tsg = &p->tsgs[t];
-
-		if (tsg->engine == GPUSEG_RM_ENGINE_GR0)
-			status = gpuseg_rm_control(tsg->fd, tsg->client, tsg->handle, GPUSEG_RM_SET_TIMESLICE, &us,
-						   sizeof(us));
-		if (status > 0)
-			return status;
-	}
-	return status;
-}
-
-static int64_t get_slice(const struct gpuseg_rm_process *p, uint64_t *us)
-{
-	for (uint32_t t = 0; t < p->tsg_count; t++)
-		if (p->tsgs[t].engine == GPUSEG_RM_ENGINE_GR0)
-			return gpuseg_rm_control(p->tsgs[t].fd, p->tsgs[t].client, p->tsgs[t].handle,
-						 GPUSEG_RM_GET_TIMESLICE, us, sizeof(*us));
-	return -ENODEV;
-}
-
-static int64_t restore_slices(int child)
-{
-	int64_t result = 0;
-
-	for (uint32_t i = 0; i < children[child].own.count; i++) {
-		const struct gpuseg_rm_own_timeslice *own = &children[child].own.tsgs[i];
-		uint64_t us = own->own_us;
-
-		for (uint32_t t = 0; t < children[child].process.tsg_count; t++) {
-			const struct gpuseg_rm_tsg *tsg = &children[child].process.tsgs[t];
-
-			if (tsg->client == own->client && tsg->handle == own->tsg && result == 0)
-				result = gpuseg_rm_control(tsg->fd, tsg->client, tsg->handle, GPUSEG_RM_SET_TIMESLICE,
-							   &us, sizeof(us));
-		}
-	}
-	return result;
-}
-
 static int64_t give_back(void)
 {
+	struct answer unused;
 	int64_t result = 0;
 
 	for (int c = 0; c < CHILDREN; c++) {
@@ -129,10 +59,10 @@ static int64_t give_back(void)
 			continue;
 		/* one more than was counted: a helper before this one may have been in a call */
 		for (unsigned n = children[c].disabled + 1; n > 0; n--)
-			status = switch_child(c, 0);
+			status = switch_child(c, false, &unused);
 		if (status != 0 && result == 0)
 			result = status;
-		status = restore_slices(c);
+		status = driver->long_us ? driver->restore_slices(c) : 0;
 		if (status != 0 && result == 0)
 			result = status;
 	}
@@ -141,46 +71,15 @@ static int64_t give_back(void)
 
 static void attach(const struct order *order, pid_t parent, struct answer *answer)
 {
-	struct gpuseg_rm_process *p = &children[order->child].process;
-
 	if (!is_child_of(order->pid, parent)) {
 		answer->status = -ECHILD;
 		return;
 	}
 	if (children[order->child].attached)
-		gpuseg_rm_detach(p);
-	children[order->child].attached = false;
+		driver->detach(order->child);
 	children[order->child].disabled = 0;
-	children[order->child].own.count = 0;
-	answer->status = gpuseg_rm_attach(p, order->pid);
-	if (answer->status != 0)
-		return;
-	children[order->child].attached = true;
-	answer->descriptors = p->fd_count;
-	answer->controls = p->controls;
-	answer->gpu_id = UINT32_MAX;
-	for (uint32_t t = 0; t < p->tsg_count; t++) {
-		if (p->tsgs[t].engine != GPUSEG_RM_ENGINE_GR0)
-			continue;
-		answer->groups++;
-		answer->channels += p->tsgs[t].channels;
-		answer->gpu_id = gpuseg_rm_gpu_id(p, &p->tsgs[t]);
-	}
-	children[order->child].own_status = gpuseg_rm_note_timeslices(p, &children[order->child].own);
-	if (children[order->child].own_status != 0)
-		children[order->child].own.count = 0;
-	/* those before the helper that hung had changed them */
-	for (uint32_t i = 0; order->argument && i < children[order->child].own.count; i++)
-		children[order->child].own.tsgs[i].own_us = (uint32_t)order->argument;
-	answer->value = children[order->child].own.count ? children[order->child].own.tsgs[0].own_us : 0;
-}
-
-/* Nothing is changed that cannot be given back. */
-static int64_t slice(int child, uint64_t us)
-{
-	if (!children[child].attached)
-		return -ENODEV;
-	return children[child].own_status != 0 ? children[child].own_status : set_slice(&children[child].process, us);
+	driver->attach(order->child, order, answer);
+	children[order->child].attached = answer->status == 0;
 }
 
 /* ---- a stand-in for a daemon ---- */
@@ -200,12 +99,11 @@ static void *map_file(const char *directory, const char *name, size_t size)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-static void note(struct gpuseg_held_entry *entry, const struct gpuseg_rm_process *p, const void *payload, size_t size,
-		 uint32_t state)
+void note_held(struct gpuseg_held_entry *entry, pid_t pid, const void *payload, size_t size, uint32_t state)
 {
-	entry->mechanism = GPUSEG_MECHANISM_NVIDIA;
-	entry->pid = p->pid;
-	entry->pid_start_ticks = process_start_ticks(p->pid);
+	entry->mechanism = driver->number;
+	entry->pid = pid;
+	entry->pid_start_ticks = process_start_ticks(pid);
 	entry->since_ns = now_ns();
 	memcpy(entry->payload, payload, size);
 	entry->payload_size = (uint32_t)size;
@@ -215,16 +113,13 @@ static void note(struct gpuseg_held_entry *entry, const struct gpuseg_rm_process
 /* Notes and changes the child as a daemon does, then says so in the status page and beats until it is killed. */
 __attribute__((noreturn)) static void hold(int child, const char *directory)
 {
-	const struct gpuseg_rm_process *p = &children[child].process;
 	struct gpuseg_status *status = map_file(directory, GPUSEG_STATUS_NAME, sizeof(*status));
 	struct gpuseg_held *held = map_file(directory, GPUSEG_HELD_NAME,
 					    sizeof(*held) + GPUSEG_HELD_MAX * sizeof(struct gpuseg_held_entry));
 	struct gpuseg_held_entry *entries = (struct gpuseg_held_entry *)(held + 1);
-	struct gpuseg_rm_timeslices slices;
-	struct gpuseg_rm_held channels;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!status || !held || gpuseg_rm_note_timeslices(p, &slices) != 0 || gpuseg_rm_note(p, &channels) != 0)
+	if (!status || !held)
 		_exit(EXIT_FAILURE);
 	held->magic = GPUSEG_HELD_MAGIC;
 	held->entry_size = sizeof(*entries);
@@ -235,15 +130,13 @@ __attribute__((noreturn)) static void hold(int child, const char *directory)
 	status->daemon_start_ticks = process_start_ticks(getpid());
 	status->heartbeat_ns = now_ns();
 	__atomic_store_n(&status->version, GPUSEG_ABI_VERSION, __ATOMIC_RELEASE);
-	note(&entries[0], p, &slices, sizeof(slices), GPUSEG_HELD_TIMESLICE);
-	if (set_slice(p, HOLDER_SLICE_US) != 0)
-		_exit(EXIT_FAILURE);
-	note(&entries[1], p, &channels, sizeof(channels), GPUSEG_HELD_DISABLED);
-	if (switch_child(child, 1) != 0)
+	if (driver->hold(child, entries) != 0)
 		_exit(EXIT_FAILURE);
 	status->reserved[0] = 1; /* all is done; the parent waits for it */
 	for (;;) {
 		__atomic_store_n(&status->heartbeat_ns, now_ns(), __ATOMIC_RELEASE);
+		if (driver->beat)
+			driver->beat();
 		sleep_until(now_ns() + BEAT_NS, NULL);
 	}
 }
@@ -259,19 +152,19 @@ static void obey(const struct order *order, pid_t parent, struct answer *answer)
 		break;
 	case ORDER_DETACH:
 		if (children[order->child].attached)
-			gpuseg_rm_detach(&children[order->child].process);
+			driver->detach(order->child);
 		children[order->child].attached = false;
 		break;
 	case ORDER_SWITCH:
-		answer->status = switch_child(order->child, order->argument != 0);
+		answer->status = switch_child(order->child, order->argument != 0, answer);
 		break;
 	case ORDER_SLICE:
-		answer->status = slice(order->child, order->argument);
+		answer->status =
+			children[order->child].attached ? driver->set_slice(order->child, order->argument) : -ENODEV;
 		break;
 	case ORDER_GET_SLICE:
-		answer->status = children[order->child].attached
-					 ? get_slice(&children[order->child].process, &answer->value)
-					 : -ENODEV;
+		answer->status =
+			children[order->child].attached ? driver->get_slice(order->child, &answer->value) : -ENODEV;
 		break;
 	case ORDER_HOLD: {
 		const pid_t holder = children[order->child].attached ? fork() : -1;

@@ -5,7 +5,7 @@
  * The Java counterpart is SelftestResult.
  */
 #define _GNU_SOURCE
-#include "selftest.h"
+#include "driver.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,8 +70,9 @@ static int write_result(int at, const char *name)
 	snprintf(number, sizeof(number), "%d", report.exit_status);
 	line(file, "selftest", "1");
 	line(file, "simulated", report.machine.standin ? "yes" : "no");
+	line(file, "mechanism", driver->mechanism);
 	line(file, "driver", report.machine.driver);
-	line(file, "gpu", report.machine.model);
+	line(file, "gpu", report.machine.known_as[0] ? report.machine.known_as : report.machine.model);
 	line(file, "level", report.level);
 	line(file, "exit_status", number);
 	line(file, "sentence", report.sentence);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "selftest.h"
+#include "driver.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,14 +14,31 @@
 #include "common/base.h"
 #include "common/device_file.h"
 
-#define STANDIN_PROC_ENV "GPUSEG_RM_PROC" /* in place of PROC where a stand-in of the driver is preloaded */
-#define PROC "/proc/driver/nvidia"
+#define STANDIN_ROOT_ENV "GPUSEG_SELFTEST_ROOT" /* in place of / where a stand-in of a driver is preloaded */
 #define BIT_SYS_PTRACE 19
 #define BIT_SYS_ADMIN 21
 #define BIT_PERFMON 38
 #define BIT_BPF 39
 
-static bool read_text(const char *path, char *text, size_t size)
+const struct driver *driver;
+
+const char *machine_path(const char *path)
+{
+	static char found[PATH_MAX];
+
+	if (!report.machine.standin)
+		return path;
+	snprintf(found, sizeof(found), "%s%s", getenv(STANDIN_ROOT_ENV) ? getenv(STANDIN_ROOT_ENV) : "/nonexistent",
+		 path);
+	return found;
+}
+
+bool machine_has(const char *path)
+{
+	return access(machine_path(path), F_OK) == 0;
+}
+
+bool machine_text(const char *path, char *text, size_t size)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -33,8 +49,7 @@ static bool read_text(const char *path, char *text, size_t size)
 	return n >= 0;
 }
 
-/* What follows KEY: in a line of its own, without blanks at both ends; "" if there is no such line. */
-static void line_of(const char *text, const char *key, char *value, size_t size)
+void machine_line(const char *text, const char *key, char *value, size_t size)
 {
 	const char *at = strstr(text, key);
 	size_t n;
@@ -53,87 +68,51 @@ static void line_of(const char *text, const char *key, char *value, size_t size)
 	value[n] = 0;
 }
 
-/* The first GPU in the order of the PCI bus; its file of information. Returns how many there are. */
-static int read_gpus(const char *proc, char *text, size_t size)
+/*
+ * On a Tegra board up to Orin the GPU is nvgpu's, and NVIDIA's other driver has the display alone: nothing there has
+ * firmware.
+ */
+static int choose(struct machine *m, char *why, size_t size)
 {
-	char path[PATH_MAX], first[256] = "";
-	struct dirent *entry;
-	int count = 0;
-	DIR *dir;
+	const bool nvgpu = machine_has("/dev/nvhost-sched-gpu") || machine_has("/dev/nvgpu");
 
-	text[0] = 0;
-	snprintf(path, sizeof(path), "%s/gpus", proc);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		count++;
-		if (!first[0] || strcmp(entry->d_name, first) < 0)
-			snprintf(first, sizeof(first), "%s", entry->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	if (count == 0)
+	driver = &driver_nvidia;
+	if (driver->machine(m, why, size) == 0 && !(nvgpu && (!m->gsp[0] || strcmp(m->gsp, "N/A") == 0)))
 		return 0;
-	snprintf(path, sizeof(path), "%s/gpus/%s/information", proc, first);
-	read_text(path, text, size);
-	return count;
-}
-
-static void read_version(const char *text, struct machine *m)
-{
-	const char *at = text;
-
-	/* the first word that begins as a version does */
-	while (at && *at) {
-		at += strspn(at, " \t\n");
-		if (isdigit((unsigned char)*at) && strcspn(at, ".") < strcspn(at, " \t\n"))
-			break;
-		at += strcspn(at, " \t\n");
-	}
-	snprintf(m->driver, sizeof(m->driver), "%.*s", at ? (int)strcspn(at, " \t\n") : 0, at ? at : "");
-	snprintf(m->flavour, sizeof(m->flavour), strstr(text, "Open Kernel Module") ? "open" : "closed");
+	if (nvgpu)
+		driver = &driver_tegra;
+	else if (m->driver[0] == 0 && machine_has("/dev/kfd"))
+		driver = &driver_amd;
+	else
+		return -ENODEV;
+	m->gsp[0] = m->model[0] = 0;
+	return driver->machine(m, why, size);
 }
 
 int machine_read(struct machine *m, char *why, size_t size)
 {
-	const char *proc = PROC;
-	char path[PATH_MAX], text[4096];
 	struct utsname name;
 
 	m->standin = gpuseg_standin_owns != NULL;
 	m->persistence = -1;
-	if (m->standin && getenv(STANDIN_PROC_ENV))
-		proc = getenv(STANDIN_PROC_ENV);
 	uname(&name);
 	/* who builds a kernel may put any name behind its version */
 	snprintf(m->kernel, sizeof(m->kernel), "%.*s", (int)strspn(name.release, "0123456789."), name.release);
 	snprintf(m->hardware, sizeof(m->hardware), "%.15s", name.machine);
 	m->cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	m->memory_gib = (int)(((int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) + (INT64_C(1) << 29)) >> 30);
-	read_text("/proc/device-tree/model", m->board, sizeof(m->board));
-	snprintf(path, sizeof(path), "%s/version", proc);
-	if (!read_text(path, text, sizeof(text))) {
-		snprintf(why, size, "no NVIDIA driver: %s is missing; load the driver, or see gpuseg doctor", path);
-		return -ENODEV;
-	}
-	read_version(text, m);
-	m->gpus = read_gpus(proc, text, sizeof(text));
-	if (m->gpus == 0) {
-		snprintf(why, size, "no GPU: the driver %s lists none in %s/gpus", m->driver, proc);
-		return -ENODEV;
-	}
-	line_of(text, "Model:", m->model, sizeof(m->model));
-	line_of(text, "GPU Firmware:", m->gsp, sizeof(m->gsp));
-	return 0;
+	machine_text(m->standin && getenv(STANDIN_ROOT_ENV) ? machine_path("/proc/device-tree/model")
+							    : "/proc/device-tree/model",
+		     m->board, sizeof(m->board));
+	return choose(m, why, size);
 }
 
 static bool has_capability(int bit)
 {
 	char text[8192], value[32];
 
-	read_text("/proc/self/status", text, sizeof(text));
-	line_of(text, "CapEff:", value, sizeof(value));
+	machine_text("/proc/self/status", text, sizeof(text));
+	machine_line(text, "CapEff:", value, sizeof(value));
 	return strtoull(value, NULL, 16) >> bit & 1;
 }
 
@@ -142,7 +121,7 @@ void check_rights(void)
 	char scope[16];
 	const bool ptrace = has_capability(BIT_SYS_PTRACE);
 
-	read_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
+	machine_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
 	scope[strcspn(scope, "\n")] = 0;
 	if (ptrace)
 		row_set(ROW_RIGHTS, WORKS, "CAP_SYS_PTRACE", "processes of every user can be scheduled");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuseg-selftest - proves on this machine what mechanism nvidia relies on, on processes of its own alone.
+ * gpuseg-selftest - proves on this machine what its mechanism relies on, on processes of its own alone: nvidia, tegra
+ * or amd, by the device files that are there.
  *
  * exit status: 0 it preempts, and all of it holds; 1 something does not; 2 usage; 3 it cannot run here
  */
 #define _GNU_SOURCE
-#include "selftest.h"
+#include "driver.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -28,8 +29,11 @@ static void on_signal(int signal)
 
 static const char help[] =
 	"usage: gpuseg selftest [--json] [--evidence FILE]\n"
-	"Prove within a minute what mechanism nvidia can do on this machine. It starts CUDA programs of its own, and "
-	"disables, enables and kills them alone. No daemon may be running. gpuseg doctor shows the last result.\n"
+	"Prove within a minute what mechanism nvidia, tegra or amd can do on this machine. It starts CUDA or HIP "
+	"programs "
+	"of its own, and disables, enables and kills them alone. No daemon may be running. gpuseg doctor shows the "
+	"last "
+	"result.\n"
 	"  --json           Print the result as JSON.\n"
 	"  --evidence FILE  Write it there as JSON, too: machine, driver, verdicts and times, but no name of a host or "
 	"a "
@@ -39,14 +43,27 @@ static const char help[] =
 	"usage; "
 	"3 it cannot run here.\n";
 
-/* What level holds, and whether all that mechanism nvidia relies on does. */
-static void judge(void)
+/* The longest begin with and without what the driver can do. */
+static void say_times(char *text, size_t size)
 {
-	static const enum row_id preempts[] = {ROW_CHANNELS, ROW_DISABLE, ROW_ENABLE, ROW_OTHERS};
+	const double without_us = series_quantile(driver->long_us ? SERIES_BEGIN_SLICES : SERIES_BEGIN_DRIVER, 1);
+
+	snprintf(text, size, "Beside endless work a kernel of %.2f ms took at most %.2f ms %s, %.2f ms with the call.",
+		 series_quantile(SERIES_BEGIN_ALONE, 0.5) / 1e3, without_us / 1e3,
+		 driver->long_us ? "with time slices alone" : "without the call",
+		 series_quantile(SERIES_BEGIN_CALL, 1) / 1e3);
+}
+
+/* What the mechanism relies on beside the level, and does not work. "" = nothing. */
+static void list_missing(char *text, size_t size)
+{
 	static const struct {
 		enum row_id id;
 		const char *name;
 	} relied[] = {
+		{ROW_LISTED, "a list of the processes"},
+		{ROW_RESULTS, "right results"},
+		{ROW_COUNTED, "one enable that ends two disables"},
 		{ROW_CALLS, "quick calls"},
 		{ROW_SLICE, "time slices"},
 		{ROW_SLICE_HOLDS, "time slices that the GPU keeps to"},
@@ -54,41 +71,53 @@ static void judge(void)
 		{ROW_WATCHDOG, "a watchdog that gives back"},
 		{ROW_KILLED, "the end of a disabled process"},
 	};
-	const double slices_ms = series_quantile(SERIES_BEGIN_SLICES, 1) / 1e3;
-	const double call_ms = series_quantile(SERIES_BEGIN_CALL, 1) / 1e3;
-	char missing[200] = "";
-	bool hardware = true;
 
-	for (size_t i = 0; i < ARRAY_LENGTH(preempts); i++)
-		hardware = hardware && report.rows[preempts[i]].verdict == WORKS;
+	text[0] = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(relied); i++) {
 		const enum verdict v = report.rows[relied[i].id].verdict;
 
 		/* a tool that is not installed says nothing against the driver */
-		if (v != WORKS && !(relied[i].id == ROW_WATCHDOG && v == SKIPPED))
-			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing), "%s%s",
-				 missing[0] ? ", " : "", relied[i].name);
+		if (row_is_made(relied[i].id) && v != WORKS && !(relied[i].id == ROW_WATCHDOG && v == SKIPPED))
+			snprintf(text + strlen(text), size - strlen(text), "%s%s", text[0] ? ", " : "", relied[i].name);
 	}
+}
+
+/* What level holds, and whether all that the mechanism relies on does. */
+static void judge(void)
+{
+	static const enum row_id disables[] = {ROW_CHANNELS, ROW_DISABLE, ROW_ENABLE, ROW_OTHERS};
+	char missing[240], times[160];
+	bool hardware = true;
+	const bool interrupts = report.rows[ROW_INTERRUPT].verdict == WORKS;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(disables); i++)
+		hardware = hardware && report.rows[disables[i]].verdict == WORKS;
+	list_missing(missing, sizeof(missing));
+	say_times(times, sizeof(times));
 	report.exit_status = EXIT_FAILURE;
 	if (report.rows[ROW_CHILDREN].verdict != WORKS) {
 		strcpy(report.level, "nothing");
 		report.exit_status = report.started ? EXIT_FAILURE : EXIT_NOT_HERE;
 		snprintf(report.sentence, sizeof(report.sentence),
-			 "Nothing can be proven here: its own CUDA programs do not run (%s).",
-			 report.rows[ROW_CHILDREN].reason);
-	} else if (hardware && missing[0] == 0) {
+			 "Nothing can be proven here: its own %s programs do not run (%s).",
+			 driver->hip ? "HIP" : "CUDA", report.rows[ROW_CHILDREN].reason);
+	} else if (hardware && interrupts && missing[0] == 0) {
 		strcpy(report.level, "preempts");
 		report.exit_status = EXIT_SUCCESS;
 		snprintf(report.sentence, sizeof(report.sentence),
-			 "This machine preempts on the hardware: mechanism nvidia holds. Beside endless work a kernel "
-			 "of "
-			 "%.2f ms took at most %.2f ms with time slices alone, %.2f ms with the call.",
-			 series_quantile(SERIES_BEGIN_ALONE, 0.5) / 1e3, slices_ms, call_ms);
-	} else if (hardware) {
+			 "This machine preempts on the hardware: mechanism %s holds. %s", driver->mechanism, times);
+	} else if (hardware && interrupts) {
 		strcpy(report.level, "preempts");
 		snprintf(report.sentence, sizeof(report.sentence),
-			 "This machine preempts on the hardware, but mechanism nvidia relies on more. Missing: %s.",
-			 missing);
+			 "This machine preempts on the hardware, but mechanism %s relies on more. Missing: %s.",
+			 driver->mechanism, missing);
+	} else if (hardware) {
+		strcpy(report.level, "drains");
+		snprintf(report.sentence, sizeof(report.sentence),
+			 "A disabled process starts no kernel, but one that runs is not proven to be interrupted: "
+			 "level 2. "
+			 "%s%s%s",
+			 missing[0] ? "Missing, too: " : times, missing, missing[0] ? "." : "");
 	} else if (report.rows[ROW_SLICE_HOLDS].verdict == WORKS) {
 		strcpy(report.level, "slices");
 		snprintf(report.sentence, sizeof(report.sentence),
@@ -96,9 +125,8 @@ static void judge(void)
 			 "slices; a "
 			 "begin waits for one slice of each other process.");
 	} else {
-		strcpy(report.level, "launch");
-		snprintf(report.sentence, sizeof(report.sentence),
-			 "Launches can be held, no more: use gpuseg exec and mechanism launch.");
+		snprintf(report.level, sizeof(report.level), "%s", driver->lower_level);
+		snprintf(report.sentence, sizeof(report.sentence), "%s", driver->lower_sentence);
 	}
 }
 
@@ -153,8 +181,11 @@ int main(int argc, char **argv)
 	char why[PATH_MAX + 128];
 
 	program_name = "gpuseg-selftest";
-	if (argc == 5 && strcmp(argv[1], "--child") == 0)
+	if (argc == 5 && strcmp(argv[1], "--child") == 0) {
+		if (machine_read(&report.machine, why, sizeof(why)) != 0)
+			return EXIT_NOT_HERE;
 		child_main(atoi(argv[2]), atoi(argv[3]));
+	}
 	parse(argc, argv, &json, &evidence_path);
 	if (machine_read(&report.machine, why, sizeof(why)) != 0) {
 		message("%s", why);

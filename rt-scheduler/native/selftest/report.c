@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "selftest.h"
+#include "driver.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,12 +15,17 @@ static const struct {
 } rows[ROWS] = {
 	[ROW_DRIVER] = {"driver", "GPU and driver"},
 	[ROW_GSP] = {"gsp", "GSP firmware"},
+	[ROW_INTERFACE] = {"interface", "interface and scheduler"},
 	[ROW_RIGHTS] = {"rights", "rights of this user"},
 	[ROW_CHILDREN] = {"children", "two children run kernels"},
-	[ROW_CHANNELS] = {"channels", "their channels are found"},
+	[ROW_CHANNELS] = {"channels", NULL},
+	[ROW_LISTED] = {"listed", "the driver lists them"},
 	[ROW_DISABLE] = {"disable", "a disabled child stands still"},
 	[ROW_ENABLE] = {"enable", "an enabled child goes on"},
 	[ROW_OTHERS] = {"others", "the other child runs meanwhile"},
+	[ROW_INTERRUPT] = {"interrupt", "a running kernel is interrupted"},
+	[ROW_RESULTS] = {"results", "results are right"},
+	[ROW_COUNTED] = {"counted", "one enable ends two disables"},
 	[ROW_CALLS] = {"calls", "calls are quick"},
 	[ROW_SLICE] = {"slice", "time slices can be set"},
 	[ROW_SLICE_HOLDS] = {"slice_holds", "the GPU keeps to them"},
@@ -36,6 +41,7 @@ static const char *const verdicts[] = {"undecided", "works", "does not", "not su
 static const char *const series_names[SERIES] = {
 	[SERIES_DISABLE] = "disable_us",
 	[SERIES_ENABLE] = "enable_us",
+	[SERIES_PREEMPT] = "preempt_us",
 	[SERIES_SET_SLICE] = "set_slice_us",
 	[SERIES_QUERY] = "query_us",
 	[SERIES_STOP] = "ran_on_after_disable_us",
@@ -45,6 +51,27 @@ static const char *const series_names[SERIES] = {
 	[SERIES_BEGIN_SLICES] = "begin_beside_short_slice_us",
 	[SERIES_BEGIN_CALL] = "begin_beside_short_slice_and_call_us",
 };
+
+bool row_is_made(enum row_id id)
+{
+	switch (id) {
+	case ROW_GSP:
+		return driver->gsp;
+	case ROW_INTERFACE:
+		return driver->interface;
+	case ROW_LISTED:
+		return driver->lists;
+	case ROW_COUNTED:
+		return driver->counts;
+	case ROW_SLICE:
+	case ROW_SLICE_HOLDS:
+		return driver->long_us != 0;
+	case ROW_EXEC: /* it is for CUDA programs */
+		return !driver->hip;
+	default:
+		return true;
+	}
+}
 
 void row_set(enum row_id id, enum verdict verdict, const char *value, const char *reason, ...)
 {
@@ -89,8 +116,10 @@ void report_table(FILE *out)
 	for (int i = 0; i < ROWS; i++) {
 		const struct row *row = &report.rows[i];
 
-		fprintf(out, "%-31s %-13s %-44s %s\n", rows[i].title, verdicts[row->verdict],
-			row->value[0] ? row->value : "-", row->reason);
+		if (!row_is_made(i))
+			continue;
+		fprintf(out, "%-31s %-13s %-44s %s\n", rows[i].title ? rows[i].title : driver->found,
+			verdicts[row->verdict], row->value[0] ? row->value : "-", row->reason);
 	}
 	fprintf(out, "%s%s\n", report.machine.standin ? "Simulated, on a stand-in of the driver. " : "",
 		report.sentence);
@@ -113,6 +142,7 @@ void report_json(FILE *out)
 	const struct machine *m = &report.machine;
 
 	fprintf(out, "{\n  \"selftest\": 1,\n  \"simulated\": %s,\n  ", m->standin ? "true" : "false");
+	text(out, "mechanism", driver->mechanism, ",\n  ");
 	text(out, "program_sha256", report.program_hash, ",\n  \"machine\": {");
 	text(out, "hardware", m->hardware, ", ");
 	text(out, "board", m->board, ", ");
@@ -127,14 +157,17 @@ void report_json(FILE *out)
 	text(out, "sentence", report.sentence, ",\n  ");
 	fprintf(out, "\"exit_status\": %d,\n  \"took_s\": %.1f,\n  \"checks\": [\n", report.exit_status,
 		(double)report.took_ns / (double)NS_PER_S);
-	for (int i = 0; i < ROWS; i++) {
-		fprintf(out, "    {");
+	for (int i = 0, first = 1; i < ROWS; i++) {
+		if (!row_is_made(i))
+			continue;
+		fprintf(out, "%s    {", first ? "" : ",\n");
+		first = 0;
 		text(out, "id", rows[i].id, ", ");
 		text(out, "verdict", verdicts[report.rows[i].verdict], ", ");
 		text(out, "value", report.rows[i].value, ", ");
-		text(out, "reason", report.rows[i].reason, i + 1 < ROWS ? "},\n" : "}\n");
+		text(out, "reason", report.rows[i].reason, "}");
 	}
-	fprintf(out, "  ],\n  \"measured\": {\n");
+	fprintf(out, "\n  ],\n  \"measured\": {\n");
 	for (int i = 0; i < SERIES; i++)
 		fprintf(out, "    \"%s\": {\"n\": %u, \"p50\": %.1f, \"p90\": %.1f, \"max\": %.1f}%s\n",
 			series_names[i], report.series[i].count, series_quantile(i, 0.5), series_quantile(i, 0.9),

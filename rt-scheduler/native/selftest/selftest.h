@@ -3,9 +3,10 @@
  * selftest.h - the parts of gpuseg-selftest:
  *
  *   parent (main.c, checks.c)  starts the others, watches, judges. Makes no call of the driver, so none can stop it
- *   child a, b (child.c)       CUDA contexts with endless short kernels; the GPU counts finished ones in shared memory
+ *   child a, b (child.c)       CUDA or HIP programs with endless short kernels; the GPU counts them in shared memory
  *   helper (helper.c)          makes all calls of the driver, on the children alone. When the parent has ended or says
- *                              so, it enables what it disabled and restores time slices. One that hangs is replaced
+ *                              so, it enables what it disabled and restores time slices. One that hangs is replaced.
+ *                              What differs between drivers is in driver.h
  */
 #ifndef GPUSEG_SELFTEST_H
 #define GPUSEG_SELFTEST_H
@@ -76,7 +77,15 @@ struct answer {
 	int64_t status; /* 0, -errno, or an RM status (> 0) */
 	int64_t took_ns;
 	uint64_t value; /* time slice in us; pid of the holder */
-	uint32_t descriptors, groups, channels, controls, gpu_id;
+	/* of a disable that is two calls, the second: its time, and whether it is what failed */
+	int64_t preempt_ns;
+	bool preempt_failed;
+	/* of an attach */
+	int listed;	    /* what the driver's list has of the child, or -errno */
+	char found[64];	    /* how much was found */
+	char how[160];	    /* how it was, or why it was not */
+	char interface[64]; /* what disables, and how it reaches the hardware */
+	char missing[160];  /* why no better interface does */
 };
 
 /* Forks the helper; 0 or -errno. The helper of before, if any, is killed. */
@@ -96,12 +105,17 @@ enum verdict { UNDECIDED, WORKS, DOES_NOT, NOT_SUPPORTED, SKIPPED }; /* at the e
 enum row_id {
 	ROW_DRIVER,
 	ROW_GSP,
+	ROW_INTERFACE,
 	ROW_RIGHTS,
 	ROW_CHILDREN,
 	ROW_CHANNELS,
+	ROW_LISTED,
 	ROW_DISABLE,
 	ROW_ENABLE,
 	ROW_OTHERS,
+	ROW_INTERRUPT,
+	ROW_RESULTS,
+	ROW_COUNTED,
 	ROW_CALLS,
 	ROW_SLICE,
 	ROW_SLICE_HOLDS,
@@ -116,6 +130,7 @@ enum row_id {
 enum series_id {
 	SERIES_DISABLE,	     /* us of a call */
 	SERIES_ENABLE,	     /* us of a call */
+	SERIES_PREEMPT,	     /* us of the second call of a disable */
 	SERIES_SET_SLICE,    /* us of a call */
 	SERIES_QUERY,	     /* us of a call */
 	SERIES_STOP,	     /* us from the return of a disable to the last kernel seen, at least */
@@ -142,8 +157,9 @@ struct series {
 
 struct machine {
 	char driver[64];   /* version */
-	char flavour[16];  /* open, closed */
+	char flavour[16];  /* open, closed, nvgpu, amdgpu */
 	char model[64];	   /* of the first GPU */
+	char known_as[64]; /* the GPU as a file names it, or "": doctor compares it */
 	char gsp[64];	   /* version, "N/A" or "" */
 	char kernel[64];   /* version, without what its builder added */
 	char hardware[16]; /* architecture */
@@ -160,14 +176,17 @@ struct report {
 	struct series series[SERIES];
 	struct machine machine;
 	char program_hash[65];
-	char level[16];	    /* preempts, slices, launch, nothing */
-	char sentence[400]; /* the same in words, and what holds */
+	char level[16];	    /* preempts, drains, slices, launch, gate, nothing */
+	char sentence[600]; /* the same in words, and what holds */
 	bool started;	    /* both children ran */
 	int exit_status;
 	int64_t took_ns;
 };
 
 extern struct report report;
+
+/* Whether this driver's report has the row. */
+bool row_is_made(enum row_id id);
 
 __attribute__((format(printf, 4, 5))) void row_set(enum row_id id, enum verdict verdict, const char *value,
 						   const char *reason, ...);
@@ -179,7 +198,7 @@ void report_json(FILE *out);
 /* Leaves the result of a test that ran for gpuseg doctor; says why if it cannot. */
 void leave_result(void);
 
-/* Reads what /proc says. 0, or -ENODEV with the reason in `why`. */
+/* Reads what the system says, and chooses the driver. 0, or -ENODEV with the reason in `why`. */
 int machine_read(struct machine *machine, char *why, size_t size);
 void check_rights(void);
 void check_observer(void);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "checks.h"
+#include "driver.h"
 
 #include <errno.h>
 
-#define LONG_US 4000
-#define SHORT_US 500
 #define RATIO_MIN 2.5 /* 8 is asked for */
 #define RATIO_NS (300 * NS_PER_MS)
 #define RATIO_LIMIT_NS (20 * NS_PER_S)
-#define WHOLE_US 1000000 /* the slice of a real-time task */
 #define BEGINS 20
 #define LONG_KERNEL 10 /* short ones */
 
@@ -85,18 +83,18 @@ void check_slices(void)
 	double long_a, long_b;
 	char value[96];
 
-	if (over[0])
+	if (over[0] || driver->long_us == 0)
 		return;
 	if (children[CHILD_A].own_us == 0 || children[CHILD_B].own_us == 0) {
 		row_set(ROW_SLICE, DOES_NOT, "", "the driver does not tell a child's own, so none is changed");
 		return;
 	}
-	if (!set_slice(CHILD_A, LONG_US) || !set_slice(CHILD_B, SHORT_US)) {
+	if (!set_slice(CHILD_A, driver->long_us) || !set_slice(CHILD_B, driver->short_us)) {
 		own_slices();
 		return;
 	}
 	long_a = ratio();
-	if (!set_slice(CHILD_A, SHORT_US) || !set_slice(CHILD_B, LONG_US)) {
+	if (!set_slice(CHILD_A, driver->short_us) || !set_slice(CHILD_B, driver->long_us)) {
 		own_slices();
 		return;
 	}
@@ -105,8 +103,8 @@ void check_slices(void)
 		return;
 	snprintf(value, sizeof(value), "own: %llu us", (unsigned long long)children[CHILD_A].own_us);
 	row_set(ROW_SLICE, WORKS, value, "set, asked for and given back");
-	snprintf(value, sizeof(value), "a:b %.1f at %d:%d us, %.2f at %d:%d", long_a, LONG_US, SHORT_US, long_b,
-		 SHORT_US, LONG_US);
+	snprintf(value, sizeof(value), "a:b %.1f at %u:%u us, %.2f at %u:%u", long_a, driver->long_us, driver->short_us,
+		 long_b, driver->short_us, driver->long_us);
 	if (long_a == 0 || long_b == 0)
 		row_set(ROW_SLICE_HOLDS, SKIPPED, value, "the machine was too busy to keep work queued; run it again");
 	else if (long_a < RATIO_MIN * RATIO_MIN * long_b)
@@ -161,21 +159,23 @@ void check_begin(void)
 	ended = begins(SERIES_BEGIN_ALONE);
 	set_mode(b, CHILD_ENDLESS, LONG_KERNEL);
 	ended = ended && progresses(b, 2) && begins(SERIES_BEGIN_DRIVER);
-	if (ended && can_slice) {
-		ended = set_slice(CHILD_A, WHOLE_US) && set_slice(CHILD_B, SHORT_US) && begins(SERIES_BEGIN_SLICES);
-		if (ended && can_disable)
-			ended = begins(SERIES_BEGIN_CALL);
+	if (ended && can_slice)
+		ended = set_slice(CHILD_A, driver->whole_us) && set_slice(CHILD_B, driver->short_us) &&
+			begins(SERIES_BEGIN_SLICES);
+	if (ended && can_disable)
+		ended = begins(SERIES_BEGIN_CALL);
+	if (can_slice)
 		ended = own_slices() && ended;
-	}
 	for (int i = 0; i < CHILDREN; i++)
 		set_mode(&children[i], CHILD_ENDLESS, 1);
 	if (stopping || over[0])
 		return;
-	snprintf(value, sizeof(value), "max ms: alone %.2f, slices %.2f, call %.2f",
-		 series_quantile(SERIES_BEGIN_ALONE, 1) / 1e3, series_quantile(SERIES_BEGIN_SLICES, 1) / 1e3,
+	snprintf(value, sizeof(value), "max ms: alone %.2f, %s %.2f, call %.2f",
+		 series_quantile(SERIES_BEGIN_ALONE, 1) / 1e3, driver->long_us ? "slices" : "beside",
+		 series_quantile(driver->long_us ? SERIES_BEGIN_SLICES : SERIES_BEGIN_DRIVER, 1) / 1e3,
 		 series_quantile(SERIES_BEGIN_CALL, 1) / 1e3);
 	if (ended)
-		row_set(ROW_BEGIN, WORKS, value, "beside endless kernels; with the driver's slices %.2f",
+		row_set(ROW_BEGIN, WORKS, value, "beside endless kernels; as the driver shares the GPU %.2f",
 			series_quantile(SERIES_BEGIN_DRIVER, 1) / 1e3);
 	else
 		row_set(ROW_BEGIN, DOES_NOT, value, "a short kernel beside endless ones did not end, or a call failed");

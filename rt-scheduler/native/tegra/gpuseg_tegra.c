@@ -29,16 +29,21 @@ static bool is_named_tsg(int pid, int fd, char target[static 128])
 }
 
 /* The number of a TSG device is that of this system's file of the same name. */
-static int enable(int pid, int pidfd, int remote)
+int gpuseg_tegra_duplicate(int pid, int pidfd, int remote)
 {
 	struct device_number own;
 	char target[128];
-	int result = 0;
-	int fd;
 
 	if (!is_named_tsg(pid, remote, target))
-		return 0;
-	fd = device_file_duplicate(pid, pidfd, remote, device_file_own(target, &own) == 0 ? &own : NULL);
+		return -ENOTTY;
+	return device_file_duplicate(pid, pidfd, remote, device_file_own(target, &own) == 0 ? &own : NULL);
+}
+
+static int enable(int pid, int pidfd, int remote)
+{
+	const int fd = gpuseg_tegra_duplicate(pid, pidfd, remote);
+	int result = 0;
+
 	if (fd < 0)
 		return fd == -EBADF || fd == -ENOTTY ? 0 : fd;
 	if (ioctl(fd, GPUSEG_TEGRA_ENABLE, 0) != 0)

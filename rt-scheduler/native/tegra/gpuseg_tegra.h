@@ -59,6 +59,9 @@ struct gpuseg_tegra_held {
 	int32_t fds[GPUSEG_TEGRA_TSGS_MAX]; /* numbers inside the process */
 };
 
+/* A duplicate of a TSG's descriptor; `pidfd` is of the same process. -ENOTTY: it is none. Else -errno. */
+int gpuseg_tegra_duplicate(int pid, int pidfd, int remote);
+
 /*
  * Enables the TSGs of a held entry. Returns 0, also if a descriptor has been closed, which ends its TSG; -ESRCH if the
  * process has ended; -EINVAL if the payload is invalid; or the -errno of the first failure, after all TSGs were tried.

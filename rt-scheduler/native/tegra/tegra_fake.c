@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libgpuseg-tegra-fake.so - preloaded, or loaded by JNA in place of libc, it simulates the TSG and scheduler devices of
- * nvgpu for tests; see tegra_state.h. All other calls go to the kernel.
+ * nvgpu for tests; see tegra_state.h. All other calls go to the kernel. With GPUSEG_GPU_STANDIN it changes the groups
+ * of that GPU, too, and has the faults that are planted there (selftest/standin/gpu.h).
  */
 #define _GNU_SOURCE
 #include "gpuseg_tegra.h"
 #include "tegra_state.h"
+
+#include "selftest/standin/gpu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,15 +118,42 @@ static int refuse(int error)
 	return -1;
 }
 
+/* As planted faults name it. */
+static const char *name_of(unsigned long number)
+{
+	switch (number) {
+	case GPUSEG_TEGRA_DISABLE:
+		return "disable";
+	case GPUSEG_TEGRA_PREEMPT:
+		return "preempt";
+	case GPUSEG_TEGRA_ENABLE:
+		return "enable";
+	case GPUSEG_TEGRA_SET_TIMESLICE:
+		return "slice";
+	case GPUSEG_TEGRA_GET_TIMESLICE:
+		return "get-slice";
+	case GPUSEG_TEGRA_GET_TSGS:
+		return "list";
+	default:
+		return "";
+	}
+}
+
 static int on_tsg(int fd, unsigned long number, void *arg)
 {
 	struct tegra_tsg *tsg = mmap(NULL, sizeof(*tsg), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	struct gpuseg_tegra_timeslice *slice = arg;
 	struct tegra_table *t = table();
-	int result = 0;
+	struct gpu_fault fault;
+	int result = 0, pid;
 
 	if (tsg == MAP_FAILED)
 		return -1;
+	pid = __atomic_load_n(&t->pids[tsg->tsgid], __ATOMIC_ACQUIRE);
+	if (gpu_fault(name_of(number), &fault) != 0) {
+		munmap(tsg, sizeof(*tsg));
+		return -1;
+	}
 	switch (number) {
 	case GPUSEG_TEGRA_DISABLE:
 		__atomic_add_fetch(&t->disables, 1, __ATOMIC_RELAXED);
@@ -132,25 +162,32 @@ static int on_tsg(int fd, unsigned long number, void *arg)
 			result = refuse(EIO);
 		} else {
 			__atomic_store_n(&tsg->disabled, 1, __ATOMIC_RELEASE);
+			gpu_switch(pid, tsg->tsgid, true, false, fault);
 		}
 		break;
 	case GPUSEG_TEGRA_PREEMPT:
 		__atomic_add_fetch(&t->preempts, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&tsg->off, __atomic_load_n(&tsg->disabled, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+		gpu_preempt(pid, tsg->tsgid, fault);
 		break;
 	case GPUSEG_TEGRA_ENABLE:
 		__atomic_add_fetch(&t->enables, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&tsg->disabled, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&tsg->off, 0, __ATOMIC_RELEASE);
+		gpu_switch(pid, tsg->tsgid, false, false, fault);
 		break;
 	case GPUSEG_TEGRA_SET_TIMESLICE:
 		if (slice->timeslice_us < 1000 || slice->timeslice_us > 50000)
 			result = refuse(EINVAL);
 		else
 			tsg->timeslice_us = slice->timeslice_us;
+		if (result == 0)
+			gpu_set_slice(pid, tsg->tsgid, slice->timeslice_us, fault);
 		break;
 	case GPUSEG_TEGRA_GET_TIMESLICE:
-		slice->timeslice_us = tsg->timeslice_us;
+		slice->timeslice_us = (uint32_t)gpu_get_slice(pid, tsg->tsgid);
+		if (slice->timeslice_us == 0)
+			slice->timeslice_us = tsg->timeslice_us;
 		break;
 	default:
 		__atomic_add_fetch(&t->foreign, 1, __ATOMIC_RELAXED);
@@ -173,7 +210,10 @@ static int on_sched(unsigned long number, void *arg)
 	struct gpuseg_tegra_get_tsgs *get = arg;
 	struct gpuseg_tegra_params *params = arg;
 	struct tegra_table *t = table();
+	struct gpu_fault fault;
 
+	if (gpu_fault(name_of(number), &fault) != 0)
+		return -1;
 	switch (number) {
 	case GPUSEG_TEGRA_GET_TSGS:
 		if (get->size < TEGRA_TSGS / 8) {
@@ -183,7 +223,7 @@ static int on_sched(unsigned long number, void *arg)
 		get->size = TEGRA_TSGS / 8;
 		memset((void *)(uintptr_t)get->buffer, 0, get->size);
 		for (uint32_t i = 0; i < TEGRA_TSGS; i++)
-			if (lives(t, i))
+			if (lives(t, i) && fault.effect != GPU_NOTHING)
 				((uint8_t *)(uintptr_t)get->buffer)[i / 8] |= (uint8_t)(1u << i % 8);
 		return 0;
 	case GPUSEG_TEGRA_GET_PARAMS:

@@ -19,13 +19,9 @@
 #include "common/base.h"
 #include "selftest/selftest.h"
 #include "tests/check.h"
-
-#define LIMIT_NS (140 * NS_PER_S)
-#define TEXT_MAX 32768
+#include "tests/selftest_rig.h"
 
 #define BYSTANDER 0xc1d00002u /* its client: it is the first program that starts */
-
-enum { AT_ONCE = 3 };
 
 enum around {
 	AS_EVER,
@@ -71,7 +67,7 @@ static const struct plant late_disables[] = {
 	{"disable:late:60", NULL, AS_EVER, 1, "", "disable", "does not"},
 	{"disable:undone:100", NULL, AS_EVER, 1, "slices", "disable", "does not"},
 	{"disable:undone:30", NULL, AS_EVER, 1, "slices", "disable", "does not"},
-	{"disable:slow:300", NULL, AS_EVER, 1, "preempts", "calls", "does not"},
+	{"disable:slow:300", NULL, AS_EVER, 1, "drains", "calls", "does not"},
 	{"disable:hang", NULL, AS_EVER, 1, "launch", "disable", "does not"},
 	{"disable:hang:0:4", NULL, AS_EVER, 1, "launch", "disable", "does not"},
 	{"disable:die", NULL, AS_EVER, 1, "launch", "disable", "does not"},
@@ -151,97 +147,6 @@ static const struct plant programs[] = {
 };
 
 /* ---- one run, in a process of its own ---- */
-
-static char directory[64];
-static const char *build;
-
-static void write_file(const char *name, const char *text, mode_t mode)
-{
-	char path[PATH_MAX];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	file = fopen(path, "we");
-	CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0 && chmod(path, mode) == 0, "%s", path);
-}
-
-static const char *path_of(const char *name)
-{
-	static char paths[4][PATH_MAX];
-	static unsigned next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, PATH_MAX, "%s/%s", directory, name);
-	return path;
-}
-
-static pid_t start(const char *program, const char *const arguments[], const char *output)
-{
-	const pid_t pid = fork();
-
-	if (pid == 0) {
-		const int fd = open(path_of(output), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(fd, STDOUT_FILENO);
-		dup2(fd, STDERR_FILENO);
-		execv(program, (char *const *)(uintptr_t)arguments);
-		_exit(127);
-	}
-	return pid;
-}
-
-static void read_file(const char *name, char *text)
-{
-	const int fd = open(path_of(name), O_RDONLY | O_CLOEXEC);
-	const ssize_t n = fd < 0 ? 0 : read(fd, text, TEXT_MAX - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
-}
-
-static void wait_for_text(const char *name, const char *text)
-{
-	const int64_t limit_ns = now_ns() + LIMIT_NS;
-	static char content[TEXT_MAX];
-
-	for (;;) {
-		read_file(name, content);
-		if (strstr(content, text))
-			return;
-		CHECK(now_ns() < limit_ns, "%s: %s does not say \"%s\": %s", directory, name, text, content);
-		sleep_until(now_ns() + 5 * NS_PER_MS, NULL);
-	}
-}
-
-static int wait_for(pid_t pid)
-{
-	const int64_t limit_ns = now_ns() + LIMIT_NS;
-	int status;
-
-	while (waitpid(pid, &status, WNOHANG) == 0) {
-		CHECK(now_ns() < limit_ns, "%s: process %d does not end", directory, pid);
-		sleep_until(now_ns() + 5 * NS_PER_MS, NULL);
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static void copy_program(const char *name)
-{
-	char from[PATH_MAX];
-	static char bytes[1 << 22];
-	int in, out;
-	ssize_t n;
-
-	snprintf(from, sizeof(from), "%s/%s", build, name);
-	in = open(from, O_RDONLY | O_CLOEXEC);
-	out = open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-	n = in < 0 ? -1 : read(in, bytes, sizeof(bytes));
-	CHECK(n > 0 && n < (ssize_t)sizeof(bytes) && out >= 0 && write(out, bytes, (size_t)n) == n, "%s", from);
-	close(in);
-	close(out);
-}
 
 static struct rig {
 	pid_t standin, bystander, selftest;
@@ -356,15 +261,6 @@ static void tear_down(bool driver_lives, unsigned disabled_max, bool slices_stay
 	CHECK(disabled <= disabled_max, "%s: %u contexts ended disabled: %s", directory, disabled, log);
 }
 
-static void remove_directory(void)
-{
-	char line[PATH_MAX];
-
-	snprintf(line, sizeof(line), "rm -rf %s", directory);
-	unsetenv("LD_PRELOAD");
-	CHECK_EQ(system(line), 0);
-}
-
 /* A driver that refuses or ignores what is asked for last cannot be made to give back. */
 static bool lasts(const struct plant *p, const char *what)
 {
@@ -382,7 +278,8 @@ static void check_result(const struct plant *p)
 		CHECK(result[0] == 0, "a result where nothing was tested: %s", result);
 		return;
 	}
-	CHECK_CONTAINS(result, "selftest: 1\nsimulated: yes\ndriver: 580.159.04\ngpu: stand-in\nlevel: ");
+	CHECK_CONTAINS(result,
+		       "selftest: 1\nsimulated: yes\nmechanism: nvidia\ndriver: 580.159.04\ngpu: stand-in\nlevel: ");
 	snprintf(line, sizeof(line), "\nlevel: %s\n", p->level);
 	CHECK(p->level[0] == 0 || strstr(result, line), "no \"%s\": %s", line, result);
 	snprintf(line, sizeof(line), "\nexit_status: %d\nsentence: ", p->status);
@@ -424,91 +321,66 @@ static void run(const struct plant *p)
 	remove_directory();
 }
 
-static void find_build(void)
-{
-	static char path[PATH_MAX];
-	const char *named = getenv("GPUSEG_TEST_BUILD");
+static const struct plant *table;
 
-	build = realpath(named ? named : "build", path);
-	CHECK(build, "%s: %s", named ? named : "build", strerror(errno));
+static void run_one(size_t index)
+{
+	run(&table[index]);
 }
 
-/* Several of a table at once: they wait more than they compute. GPUSEG_TEST_EVERY=N: every Nth only. */
-static void run_all(const struct plant *plants, size_t count)
+static const char *name_of(size_t index)
 {
-	const char *const named = getenv("GPUSEG_TEST_EVERY");
-	const size_t every = named ? strtoul(named, NULL, 10) : 1;
-	pid_t pids[32] = {0};
-	size_t started = 0, ended = 0;
-	unsigned failed = 0;
+	static char text[128];
 
-	find_build();
-	CHECK(every > 0 && count <= ARRAY_LENGTH(pids));
-	while (ended < (count + every - 1) / every) {
-		int status = 0;
-		pid_t pid;
+	snprintf(text, sizeof(text), "driver %s, CUDA %s, around %d", table[index].driver ? table[index].driver : "-",
+		 table[index].cuda ? table[index].cuda : "-", table[index].around);
+	return text;
+}
 
-		for (; started < count && started / every - ended < AT_ONCE; started += every) {
-			pids[started] = fork();
-			if (pids[started] == 0) {
-				prctl(PR_SET_PDEATHSIG, SIGKILL);
-				run(&plants[started]);
-				exit(CHECK_PASSED);
-			}
-		}
-		pid = waitpid(-1, &status, 0);
-		CHECK(pid > 0);
-		ended++;
-		for (size_t i = 0; status != 0 && i < count; i++) {
-			if (pids[i] != pid)
-				continue;
-			failed++;
-			fprintf(stderr, "not found: driver %s, CUDA %s, around %d\n",
-				plants[i].driver ? plants[i].driver : "-", plants[i].cuda ? plants[i].cuda : "-",
-				plants[i].around);
-		}
-	}
-	CHECK(failed == 0, "%u of %zu", failed, count);
+static void run_table(const struct plant *plants, size_t count)
+{
+	table = plants;
+	run_all(count, run_one, name_of);
 }
 
 TEST(should_say_that_a_right_driver_preempts)
 {
-	run_all(right, ARRAY_LENGTH(right));
+	run_table(right, ARRAY_LENGTH(right));
 }
 
 TEST(should_find_disables_without_effect)
 {
-	run_all(disables, ARRAY_LENGTH(disables));
+	run_table(disables, ARRAY_LENGTH(disables));
 }
 
 TEST(should_find_disables_that_are_late_or_never_return)
 {
-	run_all(late_disables, ARRAY_LENGTH(late_disables));
+	run_table(late_disables, ARRAY_LENGTH(late_disables));
 }
 
 TEST(should_find_calls_that_act_on_others)
 {
-	run_all(wide, ARRAY_LENGTH(wide));
+	run_table(wide, ARRAY_LENGTH(wide));
 }
 
 TEST(should_find_enables_without_effect)
 {
-	run_all(enables, ARRAY_LENGTH(enables));
+	run_table(enables, ARRAY_LENGTH(enables));
 }
 
 TEST(should_find_time_slices_without_effect)
 {
-	run_all(slices, ARRAY_LENGTH(slices));
+	run_table(slices, ARRAY_LENGTH(slices));
 }
 
 TEST(should_find_queries_and_watchdogs_that_fail)
 {
-	run_all(queries, ARRAY_LENGTH(queries));
+	run_table(queries, ARRAY_LENGTH(queries));
 }
 
 TEST(should_find_programs_that_do_not_run)
 {
-	run_all(programs, ARRAY_LENGTH(programs));
+	run_table(programs, ARRAY_LENGTH(programs));
 }
 
 static unsigned lines_with(const char *text, const char *part)

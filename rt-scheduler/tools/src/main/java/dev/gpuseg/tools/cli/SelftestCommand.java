@@ -12,15 +12,15 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
 
 /**
- * Proves what mechanism nvidia can do on this machine. The C program {@code gpuseg-selftest} does it, which the
+ * Proves what a mechanism can do on this machine. The C program {@code gpuseg-selftest} does it, which the
  * launchers start directly. This class is its help and manual page, and passes the words on where somebody starts it
  * through Java.
  */
 @Command(name = "selftest", mixinStandardHelpOptions = true,
     modelTransformer = SelftestCommand.EveryWordIsTheProgram.class,
-    description = "Prove within a minute what mechanism nvidia can do on this machine. It starts CUDA programs of its "
-        + "own, and disables, enables and kills them alone. No daemon may be running. gpuseg doctor shows the last "
-        + "result.",
+    description = "Prove within a minute what mechanism nvidia, tegra or amd can do on this machine. It starts CUDA "
+        + "or HIP programs of its own, and disables, enables and kills them alone. No daemon may be running. gpuseg "
+        + "doctor shows the last result.",
     footer = {"",
         "Words for the program:",
         "  --json           Print the result as JSON.",
