@@ -15,6 +15,7 @@ README = HERE.parents[1] / "README.md"
 LINK = "[self-tests](traces/machines)"
 KEYS = {"selftest", "simulated", "program_sha256", "machine", "level", "sentence", "exit_status", "took_s", "checks",
         "measured"}
+LATER = {"mechanism"}  # not in the first files: nvidia
 MACHINE = {"hardware", "board", "cpus", "memory_gib", "gpus", "gpu", "driver", "module", "gsp_firmware", "kernel",
            "persistence"}
 CHECK = {"id", "verdict", "value", "reason"}
@@ -26,9 +27,11 @@ NAMES = (("a UUID", r"GPU-|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-"),
          ("a serial number", r"\d{10,}"),
          ("a user's directory", r"/home/|/root\b|/Users/"),
          ("an e-mail address or a user at a host", r"[\w.]@\w"))
-# level of the self-test: mechanism and its level, best first
-LEVELS = {"preempts": ("`nvidia`", "3"), "slices": ("`launch`; the GPU keeps to time slices", "1"),
-          "launch": ("`launch`", "1"), "nothing": ("none", "")}
+MAKERS = {"nvidia": "NVIDIA", "tegra": "Jetson", "amd": "AMD"}
+# level of the self-test: mechanism ({}: the one that was tested) and its level, best first
+LEVELS = {"preempts": ("`{}`", "3"), "drains": ("`{}`; running kernels end first", "2"),
+          "slices": ("`launch`; the GPU keeps to time slices", "1"), "launch": ("`launch`", "1"), "gate": ("`gate`", "1"),
+          "nothing": ("none", "")}
 
 
 class Refused(Exception):
@@ -60,7 +63,10 @@ def check(path):
         evidence = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as why:
         raise Refused(str(why)) from why
-    same_keys(evidence, KEYS, "the file")
+    same_keys({key: evidence[key] for key in evidence if key not in LATER} if isinstance(evidence, dict) else evidence,
+              KEYS, "the file")
+    if evidence.get("mechanism", "nvidia") not in MAKERS:
+        raise Refused(f"mechanism {evidence['mechanism']!r} is none of {', '.join(MAKERS)}")
     same_keys(evidence["machine"], MACHINE, "machine")
     for row in evidence["checks"]:
         same_keys(row, CHECK, "checks")
@@ -89,16 +95,16 @@ def machine(evidence):
 
 
 def rows():
-    """One row for each level that a machine has; every file is checked."""
-    of_level = {level: set() for level in LEVELS}
+    """One row for each mechanism and level that a machine has; every file is checked."""
+    of = {(mechanism, level): set() for mechanism in MAKERS for level in LEVELS}
     for path in sorted(HERE.glob("*.json")):
         try:
             evidence = check(path)
         except Refused as why:
             raise Refused(f"{path.name}: {why}") from why
-        of_level[evidence["level"]].add(machine(evidence))
-    return [f"| NVIDIA, as {LINK} say | {LEVELS[level][0]} | {LEVELS[level][1]} | {'; '.join(sorted(found))} |\n"
-            for level, found in of_level.items() if found]
+        of[evidence.get("mechanism", "nvidia"), evidence["level"]].add(machine(evidence))
+    return [f"| {MAKERS[mechanism]}, as {LINK} say | {LEVELS[level][0].format(mechanism)} | {LEVELS[level][1]} | "
+            f"{'; '.join(sorted(found))} |\n" for (mechanism, level), found in of.items() if found]
 
 
 def write():

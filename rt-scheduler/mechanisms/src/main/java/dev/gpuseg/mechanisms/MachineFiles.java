@@ -25,4 +25,9 @@ public final class MachineFiles {
     public static Path at(final String path) {
         return root().resolve(path.substring(1));
     }
+
+    /** The kernel's version without what its builder added, as {@code gpuseg selftest} writes it. */
+    public static String kernelVersion() {
+        return System.getProperty("os.version").replaceFirst("[^0-9.].*", "");
+    }
 }

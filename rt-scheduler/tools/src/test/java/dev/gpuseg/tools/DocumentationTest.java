@@ -91,6 +91,8 @@ class DocumentationTest {
         final String right = text("traces/machines/h100-580.159.04-open.json");
         Files.writeString(evidence, right);
         assertEquals(new Ran(0, ""), table(evidence.toString()));
+        Files.writeString(evidence, right.replace("\"selftest\": 1", "\"selftest\": 1, \"mechanism\": \"tegra\""));
+        assertEquals(new Ran(0, ""), table(evidence.toString()));
         for (final List<String> wrong : List.of(
             List.of("as /proc/driver/nvidia/gpus says", "GPU-0b1c2d3e", "a UUID"),
             List.of("both count beside each other", "6f9619ff-8b86-d011-b42d-00c04fc964ff", "a UUID"),
@@ -101,6 +103,7 @@ class DocumentationTest {
             List.of("not loaded here", "alice@robot", "a user at a host"),
             List.of("\"board\": \"\"", "\"board\": \"\", \"host\": \"robot\"", "machine: host"),
             List.of("\"took_s\": 5.4", "\"took_s\": 5.4, \"user\": \"alice\"", "the file: user"),
+            List.of("\"selftest\": 1", "\"selftest\": 1, \"mechanism\": \"sim\"", "none of nvidia, tegra, amd"),
             List.of("\"simulated\": false", "\"simulated\": true", "it is simulated"))) {
             assertTrue(right.contains(wrong.get(0)), wrong.get(0));
             Files.writeString(evidence, right.replace(wrong.get(0), wrong.get(1)));

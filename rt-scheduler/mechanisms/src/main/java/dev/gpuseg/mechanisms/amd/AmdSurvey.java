@@ -3,8 +3,10 @@ package dev.gpuseg.mechanisms.amd;
 
 import dev.gpuseg.ipc.platform.Errno;
 import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.MachineFiles;
 import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.Privilege;
+import dev.gpuseg.mechanisms.SelftestResult;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -49,9 +51,20 @@ public final class AmdSurvey {
         return AmdSysfs.ofThisMachine().gpus().size();
     }
 
+    /** The driver's own version; where it is the kernel's, that. */
+    public static String driverVersion() {
+        final String own = AmdSysfs.ofThisMachine().driverVersion();
+        return own.isEmpty() ? MachineFiles.kernelVersion() : own;
+    }
+
+    /** Such as gfx9.4.2, of each GPU. */
+    public static List<String> generations() {
+        return AmdSysfs.ofThisMachine().gpus().stream().map(AmdSysfs.Gpu::generation).toList();
+    }
+
     /** What works on this machine's GPUs; the level that all GPUs reach, 3 if none can be used. */
     public static MechanismVerdict verdict() {
-        return verdict(AmdSysfs.ofThisMachine());
+        return SelftestResult.correct("amd", verdict(AmdSysfs.ofThisMachine()));
     }
 
     static MechanismVerdict verdict(final AmdSysfs sysfs) {

@@ -58,11 +58,13 @@ final class AmdSysfs {
     private static final int GFX_TONGA = 80_002;
 
     private final Path kfd;
+    private final Path module;
     private final Path parameters;
 
     AmdSysfs(final Path root) {
         kfd = root.resolve("sys/class/kfd/kfd");
-        parameters = root.resolve("sys/module/amdgpu/parameters");
+        module = root.resolve("sys/module/amdgpu");
+        parameters = module.resolve("parameters");
     }
 
     static AmdSysfs ofThisMachine() {
@@ -98,6 +100,11 @@ final class AmdSysfs {
     /** amdgpu.sched_policy; -1 where it cannot be read. */
     int policy() {
         return (int) number(read(parameters.resolve("sched_policy")), -1);
+    }
+
+    /** Of a driver that is not the kernel's own; else empty. */
+    String driverVersion() {
+        return read(module.resolve("version")).strip();
     }
 
     /** Whether running waves can be saved; if not, a queue that is disabled drains first. */

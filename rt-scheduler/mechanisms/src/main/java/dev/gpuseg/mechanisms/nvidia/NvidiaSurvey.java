@@ -7,6 +7,7 @@ import dev.gpuseg.mechanisms.MachineFiles;
 import dev.gpuseg.mechanisms.MechanismVerdict;
 import dev.gpuseg.mechanisms.Privilege;
 import dev.gpuseg.mechanisms.RemoteDescriptors;
+import dev.gpuseg.mechanisms.SelftestResult;
 import dev.gpuseg.mechanisms.SystemCalls;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -47,6 +47,7 @@ public final class MachineChecks {
         checks.addAll(new RealTimeHygiene(MachineFiles.root(), dispatcherCpu).checks());
         programs();
         checks.addAll(new NvidiaChecks().checks());
+        checks.addAll(SelftestCheck.ofBoard());
         checks.add(ObserverCheck.run());
         daemon();
         return List.copyOf(checks);

@@ -4,7 +4,6 @@ package dev.gpuseg.tools.doctor;
 import dev.gpuseg.mechanisms.MachineFiles;
 import dev.gpuseg.mechanisms.Protection;
 import dev.gpuseg.mechanisms.nvidia.NvidiaMachine;
-import dev.gpuseg.mechanisms.nvidia.SelftestResult;
 import dev.gpuseg.tools.doctor.DoctorCheck.Verdict;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
@@ -12,7 +11,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 
@@ -26,9 +24,6 @@ final class NvidiaChecks {
     private static final String THOR = "Thor";
     private static final String CARD = "/dev/dri/card";
     private static final String MODESET = "/dev/nvidia-modeset";
-    private static final String SELFTEST = "self-test";
-    private static final String RUN_IT =
-        "run `gpuseg selftest`, with sudo if the daemon is to know it; it takes a minute";
 
     private final List<DoctorCheck> checks = new ArrayList<>();
 
@@ -38,7 +33,7 @@ final class NvidiaChecks {
         final List<String> models = NvidiaMachine.models();
         if (!models.isEmpty() && !NvidiaMachine.driverVersion().isEmpty()) {
             gpu(models);
-            selftest(models);
+            checks.add(SelftestCheck.run("nvidia", NvidiaMachine.driverVersion(), models));
             mig();
             displays();
         }
@@ -54,26 +49,6 @@ final class NvidiaChecks {
             "mechanism nvidia was run on " + String.join(" and ", TESTED) + " only" + (thor
                 ? ". Thor has the same driver, but what waits there for camera or display is unknown" : "")
                 + ": `gpuseg selftest` proves what holds here"));
-    }
-
-    private void selftest(final List<String> models) {
-        final Optional<SelftestResult> last = SelftestResult.last();
-        if (last.isEmpty()) {
-            checks.add(new DoctorCheck(SELFTEST, Verdict.ADVICE, "none was made here", RUN_IT));
-            return;
-        }
-        final SelftestResult r = last.get();
-        final String when = r.day() + ", as " + (r.asRoot() ? "root" : "this user");
-        if (r.simulated()) {
-            checks.add(new DoctorCheck(SELFTEST, Verdict.ADVICE, "simulated, on " + when + ": proves nothing", RUN_IT));
-        } else if (!r.isOfThisMachine()) {
-            checks.add(new DoctorCheck(SELFTEST, Verdict.ADVICE, "of driver " + r.driver() + " on " + r.gpu() + " ("
-                + when + "); now driver " + NvidiaMachine.driverVersion() + " on " + String.join(", ", models),
-                RUN_IT));
-        } else {
-            checks.add(DoctorCheck.of(SELFTEST, r.holds(), when + ": " + r.sentence(),
-                "`gpuseg selftest` says what is missing, and why"));
-        }
     }
 
     private void mig() {

@@ -2,7 +2,6 @@
 package dev.gpuseg.tools.doctor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
@@ -44,6 +43,12 @@ class DescribedMachinesTest {
             + "\nexit_status: " + status + "\nsentence: So it is.\n";
     }
 
+    private static String boardResult(final String mechanism, final String driver, final String gpu,
+        final String level, final int status) {
+        return result(driver, gpu, level, status).replace("simulated: no\n", "simulated: no\nmechanism: " + mechanism
+            + "\n");
+    }
+
     @Test
     void shouldSayOnThorThatTheSameMechanismWasNeverRunThere() throws IOException {
         try (DescribedMachine thor = new DescribedMachine("jetson-thor", root)) {
@@ -63,7 +68,49 @@ class DescribedMachinesTest {
                 + "most the display; use mechanism tegra", "yes tegra level 3 experimental",
                 "the daemon starts here with gate (--mechanism auto, the default): begins wait for their turn; running "
                     + "work is NOT interrupted", "experimental: --mechanism tegra");
-            assertFalse(doctor.out().contains("self-test"), doctor.out());
+            says(doctor, "self-test none was made here -> run `gpuseg selftest`");
+        }
+    }
+
+    /** What a self-test proved there is not what the daemon is told to start with: the mechanism stays experimental. */
+    @Test
+    void shouldCorrectByASelfTestWhatAJetsonCanDo() throws IOException {
+        try (DescribedMachine orin = new DescribedMachine("jetson-orin", root)) {
+            final String board = "NVIDIA Jetson AGX Orin Developer Kit";
+            orin.put(RESULT, boardResult("tegra", "R36.4.3", board, "preempts", 0));
+            says(orin.doctor(), "ok self-test", "yes tegra level 3 experimental",
+                "; proven here by `gpuseg selftest` on ", "the daemon starts here with gate");
+
+            orin.put(RESULT, boardResult("tegra", "R36.4.3", board, "drains", 1));
+            says(orin.doctor(), "could self-test", "yes tegra level 2 experimental", "`gpuseg selftest` found on ");
+
+            orin.put(RESULT, boardResult("tegra", "R36.4.3", board, "launch", 1));
+            says(orin.doctor(), "no tegra level 3 experimental (tested against a stand-in of nvgpu; never run on a "
+                + "board): `gpuseg selftest` found on ", ": So it is.");
+
+            orin.put(RESULT, boardResult("tegra", "R35.4.1", board, "launch", 1));
+            says(orin.doctor(), "could self-test of driver R35.4.1 on " + board, "now driver R36.4.3 on " + board,
+                "yes tegra level 3");
+        }
+    }
+
+    @Test
+    void shouldCorrectByASelfTestWhatAnAmdGpuCanDo() throws IOException {
+        try (DescribedMachine mi200 = new DescribedMachine("amd-mi200", root)) {
+            says(mi200.doctor(), "self-test none was made here -> run `gpuseg selftest`",
+                "yes amd level 3 experimental", "GPU 0 (gfx9.0.10, hws): by agent");
+            mi200.put(RESULT, boardResult("amd", "6.8.5", "gfx9.0.10", "preempts", 0));
+            says(mi200.doctor(), "ok self-test", "; proven here by `gpuseg selftest` on ");
+
+            mi200.put(RESULT, boardResult("amd", "6.8.5", "gfx9.0.10", "drains", 1));
+            says(mi200.doctor(), "could self-test", "yes amd level 2 experimental");
+
+            mi200.put(RESULT, boardResult("amd", "6.8.5", "gfx9.0.10", "gate", 1));
+            says(mi200.doctor(), "no amd level 3 experimental (tested against a stand-in of KFD; never run on AMD "
+                + "hardware): `gpuseg selftest` found on ");
+
+            mi200.put(RESULT, boardResult("amd", "6.8.5", "gfx11.0.0", "gate", 1));
+            says(mi200.doctor(), "of driver 6.8.5 on gfx11.0.0", "yes amd level 3");
         }
     }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.mechanisms.nvidia;
+package dev.gpuseg.mechanisms;
 
 import dev.gpuseg.ipc.platform.BoundedFile;
 import dev.gpuseg.ipc.platform.ProcessStatus;
-import dev.gpuseg.mechanisms.MachineFiles;
+import dev.gpuseg.mechanisms.amd.AmdSurvey;
+import dev.gpuseg.mechanisms.nvidia.NvidiaMachine;
+import dev.gpuseg.mechanisms.tegra.TegraSurvey;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -22,19 +24,23 @@ import java.util.Optional;
  * What {@code gpuseg selftest} found when it ran last; {@code native/selftest/last.c} writes it. Root's and the user's
  * own are believed, from a file that no other user may write.
  *
+ * @param mechanism whose calls were tested: nvidia, tegra or amd
  * @param driver    version of the driver that was tested
- * @param gpu       model that was tested
- * @param level     {@link #PREEMPTS}, slices, launch or nothing
+ * @param gpu       what was tested: model of NVIDIA, board of a Jetson, generation of AMD
+ * @param level     {@link #PREEMPTS}, {@link #DRAINS}, slices, launch, gate or nothing
  * @param holds     whether all that the mechanism relies on was proven
  * @param sentence  the result in words
  * @param simulated whether a stand-in of the driver answered
  * @param asRoot    whether root ran it
  * @param day       when it ended
  */
-public record SelftestResult(String driver, String gpu, String level, boolean holds, String sentence,
+public record SelftestResult(String mechanism, String driver, String gpu, String level, boolean holds, String sentence,
     boolean simulated, boolean asRoot, LocalDate day) {
     /** The level at which running work is interrupted. */
     public static final String PREEMPTS = "preempts";
+    /** The level at which no new work starts, but a running kernel ends first. */
+    public static final String DRAINS = "drains";
+    private static final String NVIDIA = "nvidia";
     private static final String VENDOR = "NVIDIA ";
     private static final String NOTHING = "nothing";
     private static final String OF_ROOT = "/var/lib/gpuseg-selftest/result";
@@ -61,8 +67,13 @@ public record SelftestResult(String driver, String gpu, String level, boolean ho
 
     /** Whether it says something about the driver that is loaded and a GPU that it lists; false for a simulated one. */
     public boolean isOfThisMachine() {
-        return !simulated && driver.equals(NvidiaMachine.driverVersion())
-            && NvidiaMachine.models().stream().anyMatch(model -> withoutVendor(model).equals(withoutVendor(gpu)));
+        return !simulated && switch (mechanism) {
+            case NVIDIA -> driver.equals(NvidiaMachine.driverVersion())
+                && NvidiaMachine.models().stream().anyMatch(model -> withoutVendor(model).equals(withoutVendor(gpu)));
+            case "tegra" -> driver.equals(TegraSurvey.driverVersion()) && gpu.equals(NvidiaMachine.board());
+            case "amd" -> driver.equals(AmdSurvey.driverVersion()) && AmdSurvey.generations().contains(gpu);
+            default -> false;
+        };
     }
 
     /** CUDA and the driver's files do not always agree in this word. */
@@ -71,13 +82,39 @@ public record SelftestResult(String driver, String gpu, String level, boolean ho
     }
 
     /** Whether it proves that this driver does not interrupt running work on this GPU. */
-    boolean refutes() {
+    public boolean refutes() {
         return isOfThisMachine() && !level.equals(PREEMPTS) && !level.equals(NOTHING);
     }
 
     /** Whether it proves that this driver interrupts running work on this GPU. */
-    boolean proves() {
+    public boolean proves() {
         return isOfThisMachine() && level.equals(PREEMPTS);
+    }
+
+    /**
+     * A verdict, corrected by what was proven here.
+     *
+     * @param mechanism its name
+     * @param verdict   what a survey without the self-test says
+     * @return the same where nothing was proven about this machine, or where it is not usable anyway
+     */
+    public static MechanismVerdict correct(final String mechanism, final MechanismVerdict verdict) {
+        final Optional<SelftestResult> last = last().filter(r -> r.mechanism().equals(mechanism)
+            && r.isOfThisMachine());
+        if (!verdict.usable() || last.isEmpty()) {
+            return verdict;
+        }
+        final SelftestResult r = last.get();
+        if (r.level().equals(DRAINS)) {
+            return new MechanismVerdict(true, Math.min(verdict.level(), Capabilities.DEACTIVATE), verdict.reason()
+                + "; `gpuseg selftest` found on " + r.day() + ": " + r.sentence());
+        }
+        if (r.refutes()) {
+            return new MechanismVerdict(false, verdict.level(), "`gpuseg selftest` found on " + r.day() + ": "
+                + r.sentence());
+        }
+        return new MechanismVerdict(true, verdict.level(), verdict.reason() + (r.proves()
+            ? "; proven here by `gpuseg selftest` on " + r.day() : ""));
     }
 
     static Optional<SelftestResult> read(final Path file) {
@@ -100,10 +137,10 @@ public record SelftestResult(String driver, String gpu, String level, boolean ho
                 "gpu", "level", "exit_status", "sentence"))) {
                 return Optional.empty();
             }
-            return Optional.of(new SelftestResult(values.get("driver"), values.get("gpu"), values.get("level"),
-                values.get("exit_status").equals("0"), values.get("sentence"), values.get("simulated").equals("yes"),
-                uid == 0, ((FileTime) is.get("lastModifiedTime")).toInstant().atZone(ZoneId.systemDefault())
-                    .toLocalDate()));
+            return Optional.of(new SelftestResult(values.getOrDefault("mechanism", NVIDIA), values.get("driver"),
+                values.get("gpu"), values.get("level"), values.get("exit_status").equals("0"), values.get("sentence"),
+                values.get("simulated").equals("yes"), uid == 0, ((FileTime) is.get("lastModifiedTime")).toInstant()
+                    .atZone(ZoneId.systemDefault()).toLocalDate()));
         } catch (final IOException e) {
             return Optional.empty();   // there is none, or this user may not read it
         }
