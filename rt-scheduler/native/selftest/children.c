@@ -224,13 +224,19 @@ bool progresses(struct child *c, uint64_t kernels)
 
 enum resumed resumes(struct child *c, const struct child *other)
 {
-	const uint64_t from = count_of(c), others = count_of(other);
+	const uint64_t from = count_of(c);
 	const int64_t limit_ns = now_ns() + PROGRESS_LIMIT_NS;
+	uint64_t others = count_of(other);
 	bool late = false;
 
 	while (count_of(c) == from && now_ns() < limit_ns && !stopping && lives(c)) {
 		const uint64_t more = count_of(other) - others;
 
+		if (!has_work(c)) { /* its processor was busy: it is not late */
+			others += more;
+			nap(LOOK_NS);
+			continue;
+		}
 		late = late || (count_of(c) == from && more > LATE_KERNELS);
 		if (count_of(c) == from && more > LATE_KERNELS * 30)
 			return STANDS;
