@@ -85,13 +85,21 @@ const char *end_of(const struct child *c)
 	return text;
 }
 
+/* A call of the checks has failed, and what the programs say is that theirs do, too: the driver is gone for all. */
+static bool fails_with_driver(const struct child *c)
+{
+	return c->page->reason[0] &&
+	       (report.rows[ROW_DISABLE].verdict == DOES_NOT || report.rows[ROW_ENABLE].verdict == DOES_NOT);
+}
+
 bool all_live(void)
 {
 	for (int i = 0; i < CHILDREN; i++)
 		if (!lives(&children[i])) {
 			give_up("child %s ended by itself (%s)", names[i], end_of(&children[i]));
-			row_set(ROW_CHILDREN, DOES_NOT, "", "child %s ended during the checks: %s %s", names[i],
-				end_of(&children[i]), children[i].page->reason);
+			if (!fails_with_driver(&children[i]))
+				row_set(ROW_CHILDREN, DOES_NOT, "", "child %s ended during the checks: %s %s", names[i],
+					end_of(&children[i]), children[i].page->reason);
 			return false;
 		}
 	return !stopping;
