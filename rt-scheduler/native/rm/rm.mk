@@ -28,9 +28,9 @@ $(RM_BUILD)/libgpuseg-rm-fake.so: rm/rm_fake.c rm/gpuseg_rm.h rm/rm_wire.h | $(R
 	$(RM_CC) $(RM_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ rm/rm_fake.c
 
 # CUDA's driver API on the stand-in, under the name by which programs load it.
-$(RM_BUILD)/standin/libcuda.so.1: rm/rm_cuda.c selftest/standin/runtime_fault.h selftest/spin.h rm/rm_context.h rm/gpuseg_rm.h rm/rm_wire.h
+$(RM_BUILD)/standin/libcuda.so.1: rm/rm_cuda.c selftest/standin/runtime.c selftest/standin/runtime.h selftest/standin/runtime_fault.h selftest/spin.h rm/rm_context.h rm/gpuseg_rm.h rm/rm_wire.h
 	@mkdir -p $(@D)
-	$(RM_CC) $(RM_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ rm/rm_cuda.c
+	$(RM_CC) $(RM_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ rm/rm_cuda.c selftest/standin/runtime.c
 
 PRELOAD := $(RM_API)/preload
 $(RM_BUILD)/libgpuseg-preload.so: $(wildcard $(PRELOAD)/*.c $(PRELOAD)/*.h) $(RM_API)/src/descriptor.c $(RM_API)/src/descriptor.h | $(RM_BUILD)

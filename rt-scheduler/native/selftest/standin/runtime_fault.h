@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults of the simulated runtimes (rm/rm_cuda.c, runtime.c).
+ * Faults of the simulated runtimes (runtime.c).
  *
  * GPUSEG_CUDA_FAULT="CALL:EFFECT[:ARGUMENT[:ROLE]]" plants one in processes whose command line has the word ROLE.
  * CALL: init, count, context, register, alloc, module, launch; compile (HIP). EFFECT: fail:ERROR, hang, exit:AFTER
