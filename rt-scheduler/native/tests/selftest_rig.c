@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -93,7 +94,8 @@ int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void copy_program(const char *name)
+/* From the build's directory. */
+static void copy_program(const char *name)
 {
 	char from[PATH_MAX];
 	static char bytes[1 << 22];
@@ -107,6 +109,24 @@ void copy_program(const char *name)
 	CHECK(n > 0 && n < (ssize_t)sizeof(bytes) && out >= 0 && write(out, bytes, (size_t)n) == n, "%s", from);
 	close(in);
 	close(out);
+}
+
+void make_directory(void)
+{
+	snprintf(directory, sizeof(directory), "/tmp/gpuseg-test-XXXXXX");
+	CHECK(mkdtemp(directory) != NULL);
+}
+
+void *map_file(const char *name, size_t size)
+{
+	const int fd = open(path_of(name), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	void *map;
+
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)size) == 0, "%s", name);
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(map != MAP_FAILED, "%s", name);
+	close(fd);
+	return map;
 }
 
 void remove_directory(void)
@@ -127,7 +147,77 @@ void find_build(void)
 	CHECK(build, "%s: %s", named ? named : "build", strerror(errno));
 }
 
-void run_all(size_t count, void (*run)(size_t index), const char *(*name)(size_t index))
+pid_t start_selftest(const struct plant *p, const char *library)
+{
+	static char program[PATH_MAX];
+	const bool copied = p->around >= NO_WATCHDOG && p->around < AROUND_OWN;
+
+	snprintf(program, sizeof(program), "%s/gpuseg-selftest", copied ? directory : build);
+	if (copied)
+		copy_program("gpuseg-selftest");
+	if (copied && library && p->around != NO_LIBRARY)
+		copy_program(library);
+	if (p->around == IDLE_WATCHDOG)
+		write_file("gpuseg-watchdog", "#!/bin/sh\nexit 0\n", 0755);
+	if (p->around == DEAF_WATCHDOG)
+		write_file("gpuseg-watchdog", "#!/bin/sh\nexec sleep 100\n", 0755);
+	return start(program, (const char *const[]){program, "--json", "--evidence", path_of("evidence"), NULL},
+		     "said");
+}
+
+/* That of a test that ran; of one that did not there is none. */
+static void check_result(const struct plant *p, const char *of)
+{
+	static char result[TEXT_MAX];
+	char line[160];
+
+	read_file("state/gpuseg/result", result);
+	if (p->status == 3) {
+		CHECK(result[0] == 0, "a result where nothing was tested: %s", result);
+		return;
+	}
+	snprintf(line, sizeof(line), "selftest: 1\nsimulated: yes\n%slevel: ", of);
+	CHECK_CONTAINS(result, line);
+	snprintf(line, sizeof(line), "\nlevel: %s\n", p->level);
+	CHECK(p->level[0] == 0 || strstr(result, line), "no \"%s\": %s", line, result);
+	snprintf(line, sizeof(line), "\nexit_status: %d\nsentence: ", p->status);
+	CHECK_CONTAINS(result, line);
+}
+
+static void check_evidence(const char *row)
+{
+	static char evidence[TEXT_MAX];
+	const char *hash;
+
+	read_file("evidence", evidence);
+	CHECK_CONTAINS(evidence, row);
+	CHECK(!strstr(evidence, "secret"), "a UUID in the evidence");
+	CHECK(!strstr(evidence, directory), "a path in the evidence: %s", evidence);
+	hash = strstr(evidence, "\"program_sha256\": \"");
+	CHECK(hash && strspn(hash + strlen("\"program_sha256\": \""), "0123456789abcdef") == 64, "no hash");
+}
+
+void check_selftest(const struct plant *p, pid_t selftest, const char *of)
+{
+	const int status = wait_for(selftest);
+	static char said[TEXT_MAX];
+	char row[64], level[64];
+
+	read_file("said", said);
+	CHECK(status == p->status, "exit status %d, not %d: %s", status, p->status, said);
+	snprintf(level, sizeof(level), "\"level\": \"%s\"", p->level);
+	CHECK(p->level[0] == 0 || strstr(said, level), "not %s: %s", level, said);
+	if (p->row[0]) {
+		snprintf(row, sizeof(row), "\"id\": \"%s\", \"verdict\": \"%s\"", p->row, p->verdict);
+		CHECK(strstr(said, row), "not %s: %s", row, said);
+		check_evidence(row);
+	} else {
+		CHECK(said[0] && strchr(said, '\n') == said + strlen(said) - 1, "not one line: %s", said);
+	}
+	check_result(p, of);
+}
+
+void run_plants(const struct plant *plants, size_t count, void (*run)(const struct plant *p))
 {
 	const char *const named = getenv("GPUSEG_TEST_EVERY");
 	const size_t every = named ? strtoul(named, NULL, 10) : 1;
@@ -145,7 +235,7 @@ void run_all(size_t count, void (*run)(size_t index), const char *(*name)(size_t
 			pids[started] = fork();
 			if (pids[started] == 0) {
 				prctl(PR_SET_PDEATHSIG, SIGKILL);
-				run(started);
+				run(&plants[started]);
 				exit(CHECK_PASSED);
 			}
 		}
@@ -156,7 +246,9 @@ void run_all(size_t count, void (*run)(size_t index), const char *(*name)(size_t
 			if (pids[i] != pid)
 				continue;
 			failed++;
-			fprintf(stderr, "not found: %s\n", name(i));
+			fprintf(stderr, "not found: driver %s, runtime %s, around %d\n",
+				plants[i].driver ? plants[i].driver : "-", plants[i].runtime ? plants[i].runtime : "-",
+				plants[i].around);
 		}
 	}
 	CHECK(failed == 0, "%u of %zu", failed, count);

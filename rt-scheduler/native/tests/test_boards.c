@@ -23,31 +23,16 @@
 #include "tests/selftest_rig.h"
 
 #define GPU_ID 4711
+#define PRELOAD "libgpuseg-preload.so"
 #define GFX_MI200 90402
 #define GFX_NAVI3 110000
 
 enum board { TEGRA, AGENT, KFD };
 
-enum around {
-	AS_EVER,
-	NO_RUNTIME,
-	NO_WATCHDOG,
-	IDLE_WATCHDOG, /* ends at once with status 0 */
-	DEAF_WATCHDOG, /* never does anything */
-	NO_PRELOAD,
-	UNSAFE_MODE, /* amdgpu.sched_policy=2 on gfx11 */
+enum {
+	UNSAFE_MODE = AROUND_OWN, /* amdgpu.sched_policy=2 on gfx11 */
 	NO_GPU,
 	REFUSED_HOLDS /* /dev/gpuseg-kfd does not hold on this GPU, so the agent does */
-};
-
-struct plant {
-	const char *driver;  /* GPUSEG_GPU_FAULTS, or NULL */
-	const char *runtime; /* GPUSEG_CUDA_FAULT, or NULL */
-	enum around around;
-	int status;
-	const char *level; /* "" = none is printed */
-	const char *row;   /* id, and the verdict that it has; "" = any */
-	const char *verdict;
 };
 
 /* What is found in the same way on all boards. */
@@ -127,7 +112,7 @@ static const struct plant of_kfd[] = {
 };
 
 static const struct plant of_agent[] = {
-	{NULL, NULL, NO_PRELOAD, 1, "gate", "channels", "does not"},
+	{NULL, NULL, NO_LIBRARY, 1, "gate", "channels", "does not"},
 	{NULL, NULL, REFUSED_HOLDS, 0, "preempts", "interface", "works"},
 };
 
@@ -140,18 +125,6 @@ static struct rig {
 	struct gpu *state;
 	volatile uint64_t *bystander_kernels; /* after 16 bytes of the page of gpuseg-tegra-app and gpuseg-amd-app */
 } rig;
-
-static void *map_new(const char *name, size_t size)
-{
-	const int fd = open(path_of(name), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	void *map;
-
-	CHECK(fd >= 0 && ftruncate(fd, (off_t)size) == 0, "%s", name);
-	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	CHECK(map != MAP_FAILED);
-	close(fd);
-	return map;
-}
 
 static void make_directories(const char *name)
 {
@@ -173,7 +146,7 @@ static void describe(const char *name, const char *text)
 
 static void describe_tegra(void)
 {
-	map_new("table", sizeof(struct tegra_table));
+	map_file("table", sizeof(struct tegra_table));
 	describe("dev/nvhost-sched-gpu", "");
 	describe("etc/nv_tegra_release", "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic\n");
 	describe("proc/device-tree/model", "NVIDIA Jetson AGX Orin");
@@ -182,7 +155,7 @@ static void describe_tegra(void)
 
 static void describe_amd(const struct plant *p)
 {
-	struct amd_table *t = map_new("table", AMD_DELAYS_AT + sizeof(struct amd_delays));
+	struct amd_table *t = map_file("table", AMD_DELAYS_AT + sizeof(struct amd_delays));
 	const int gfx = p->around == UNSAFE_MODE ? GFX_NAVI3 : GFX_MI200;
 	char text[64];
 
@@ -211,13 +184,12 @@ static void set_up(const struct plant *p)
 	const int64_t limit_ns = now_ns() + LIMIT_NS;
 	char number[16];
 
-	snprintf(directory, sizeof(directory), "/tmp/gpuseg-test-XXXXXX");
-	CHECK(mkdtemp(directory) != NULL);
+	make_directory();
 	snprintf(gpu, sizeof(gpu), "%s/gpuseg-gpu-standin", build);
 	snprintf(app, sizeof(app), "%s/gpuseg-%s-app", build, name);
 	snprintf(preload, sizeof(preload), "%s/libgpuseg-%s-fake.so", build, name);
 	snprintf(libraries, sizeof(libraries), "%s/standin/%s", build, name);
-	rig.state = map_new("gpu", sizeof(*rig.state));
+	rig.state = map_file("gpu", sizeof(*rig.state));
 	rig.state->concurrent = board != TEGRA;
 	if (board == TEGRA)
 		describe_tegra();
@@ -233,7 +205,7 @@ static void set_up(const struct plant *p)
 	wait_for_text("standin", "ready");
 	setenv("LD_PRELOAD", preload, 1);
 	snprintf(number, sizeof(number), "%d", p->around == NO_GPU ? 0 : GPU_ID);
-	rig.bystander_kernels = (volatile uint64_t *)map_new("page", 4096) + 2;
+	rig.bystander_kernels = (volatile uint64_t *)map_file("page", 4096) + 2;
 	rig.bystander = start(app,
 			      board == TEGRA ? (const char *const[]){app, path_of("page"), "2", NULL}
 					     : (const char *const[]){app, path_of("page"), number, "2", NULL},
@@ -249,26 +221,6 @@ static void set_up(const struct plant *p)
 		setenv("GPUSEG_CUDA_FAULT", p->runtime, 1);
 	if (p->around != NO_RUNTIME)
 		setenv("LD_LIBRARY_PATH", libraries, 1);
-}
-
-static void start_selftest(const struct plant *p)
-{
-	static char program[PATH_MAX];
-
-	snprintf(program, sizeof(program), "%s/gpuseg-selftest", build);
-	if (p->around == NO_WATCHDOG || p->around == IDLE_WATCHDOG || p->around == DEAF_WATCHDOG ||
-	    p->around == NO_PRELOAD) {
-		copy_program("gpuseg-selftest");
-		if (p->around != NO_PRELOAD)
-			copy_program("libgpuseg-preload.so");
-		snprintf(program, sizeof(program), "%s/gpuseg-selftest", directory);
-	}
-	if (p->around == IDLE_WATCHDOG)
-		write_file("gpuseg-watchdog", "#!/bin/sh\nexit 0\n", 0755);
-	if (p->around == DEAF_WATCHDOG)
-		write_file("gpuseg-watchdog", "#!/bin/sh\nexec sleep 100\n", 0755);
-	rig.selftest = start(program, (const char *const[]){program, "--json", "--evidence", path_of("evidence"), NULL},
-			     "said");
 }
 
 /* `disabled_max`: groups that ended disabled: one is killed so, on purpose. */
@@ -306,78 +258,23 @@ static bool lasts(const struct plant *p, const char *what)
 	return p->driver && strstr(p->driver, what) && !strstr(p->driver, "slow") && !strstr(p->driver, "corrupt");
 }
 
-static void check_result(const struct plant *p)
-{
-	static char result[TEXT_MAX];
-	char line[64];
-
-	read_file("state/gpuseg/result", result);
-	if (p->status == 3) {
-		CHECK(result[0] == 0, "a result where nothing was tested: %s", result);
-		return;
-	}
-	CHECK_CONTAINS(result,
-		       board == TEGRA
-			       ? "selftest: 1\nsimulated: yes\nmechanism: tegra\ndriver: R36.4.3\ngpu: NVIDIA Jetson "
-				 "AGX Orin\nlevel: "
-			       : "selftest: 1\nsimulated: yes\nmechanism: amd\ndriver: 6.8.5\ngpu: gfx9.4.2\nlevel: ");
-	snprintf(line, sizeof(line), "\nlevel: %s\n", p->level);
-	CHECK(p->level[0] == 0 || strstr(result, line), "no \"%s\": %s", line, result);
-	snprintf(line, sizeof(line), "\nexit_status: %d\nsentence: ", p->status);
-	CHECK_CONTAINS(result, line);
-}
-
 static void run(const struct plant *p)
 {
-	static char said[TEXT_MAX], evidence[TEXT_MAX];
-	char row[64], level[64];
-	int status;
-
 	set_up(p);
-	start_selftest(p);
-	status = wait_for(rig.selftest);
-	read_file("said", said);
-	CHECK(status == p->status, "exit status %d, not %d: %s", status, p->status, said);
-	snprintf(level, sizeof(level), "\"level\": \"%s\"", p->level);
-	CHECK(p->level[0] == 0 || strstr(said, level), "%s: not %s", said, level);
-	if (p->row[0]) {
-		snprintf(row, sizeof(row), "\"id\": \"%s\", \"verdict\": \"%s\"", p->row, p->verdict);
-		CHECK(strstr(said, row), "%s: not %s", said, row);
-		read_file("evidence", evidence);
-		CHECK_CONTAINS(evidence, row);
-		CHECK(!strstr(evidence, directory), "a path in the evidence: %s", evidence);
-	} else {
-		CHECK(said[0] && strchr(said, '\n') == said + strlen(said) - 1, "not one line: %s", said);
-	}
-	check_result(p);
+	rig.selftest = start_selftest(p, PRELOAD);
+	check_selftest(p, rig.selftest,
+		       board == TEGRA ? "mechanism: tegra\ndriver: R36.4.3\ngpu: NVIDIA Jetson AGX Orin\n"
+				      : "mechanism: amd\ndriver: 6.8.5\ngpu: gfx9.4.2\n");
 	/* KFD has no hold on a child that a planted fault disabled with the other one: there is nothing to release */
 	tear_down(p, 1 + lasts(p, "enable") + lasts(p, "twice") + lasts(p, "die") + lasts(p, "disable:all"),
 		  lasts(p, "slice:"));
 	remove_directory();
 }
 
-static const struct plant *table;
-
-static void run_one(size_t index)
-{
-	run(&table[index]);
-}
-
-static const char *name_of(size_t index)
-{
-	static char text[128];
-
-	snprintf(text, sizeof(text), "board %d, driver %s, runtime %s, around %d", board,
-		 table[index].driver ? table[index].driver : "-", table[index].runtime ? table[index].runtime : "-",
-		 table[index].around);
-	return text;
-}
-
 static void run_table(enum board on, const struct plant *plants, size_t count)
 {
 	board = on;
-	table = plants;
-	run_all(count, run_one, name_of);
+	run_plants(plants, count, run);
 }
 
 TEST(should_find_what_is_wrong_with_a_jetson)
@@ -433,7 +330,7 @@ static void stop_by(enum board on, int signal, bool once_disabled, int status)
 	board = on;
 	find_build();
 	set_up(&none);
-	start_selftest(&none);
+	rig.selftest = start_selftest(&none, PRELOAD);
 	while (!there) {
 		CHECK(now_ns() < limit_ns, "%s: it does not come to it", directory);
 		for (unsigned i = 0; i < GPU_GROUPS; i++)

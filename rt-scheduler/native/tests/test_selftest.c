@@ -23,26 +23,7 @@
 
 #define BYSTANDER 0xc1d00002u /* its client: it is the first program that starts */
 
-enum around {
-	AS_EVER,
-	NO_VERSION,
-	NO_GPUS,
-	NO_GSP,
-	NO_LIBCUDA,
-	NO_WATCHDOG,
-	IDLE_WATCHDOG, /* ends at once with status 0 */
-	DEAF_WATCHDOG  /* never does anything */
-};
-
-struct plant {
-	const char *driver; /* GPUSEG_RM_FAULTS, or NULL */
-	const char *cuda;   /* GPUSEG_CUDA_FAULT, or NULL */
-	enum around around;
-	int status;
-	const char *level; /* "" = none is printed */
-	const char *row;   /* id, and the verdict that it has; "" = any */
-	const char *verdict;
-};
+enum { NO_VERSION = AROUND_OWN, NO_GPUS, NO_GSP };
 
 static const struct plant right[] = {
 	{NULL, NULL, AS_EVER, 0, "preempts", "slice_holds", "works"},
@@ -140,7 +121,7 @@ static const struct plant programs[] = {
 	{NULL, "launch:exit:1500:b", AS_EVER, 1, "nothing", "children", "does not"},
 	{NULL, "launch:stuck:0", AS_EVER, 3, "nothing", "children", "does not"},
 	{NULL, "launch:none:0:b", AS_EVER, 3, "nothing", "children", "does not"},
-	{NULL, NULL, NO_LIBCUDA, 3, "nothing", "children", "does not"},
+	{NULL, NULL, NO_RUNTIME, 3, "nothing", "children", "does not"},
 	{NULL, NULL, NO_VERSION, 3, "", "", ""},
 	{NULL, NULL, NO_GPUS, 3, "", "", ""},
 	{"disable:refuse:0x56", NULL, NO_GSP, 1, "slices", "gsp", "not supported"},
@@ -156,11 +137,8 @@ static struct rig {
 static void set_up(const struct plant *p)
 {
 	static char standin[PATH_MAX], app[PATH_MAX], preload[PATH_MAX], libraries[PATH_MAX];
-	void *map;
-	int fd;
 
-	snprintf(directory, sizeof(directory), "/tmp/gpuseg-test-XXXXXX");
-	CHECK(mkdtemp(directory) != NULL);
+	make_directory();
 	snprintf(standin, sizeof(standin), "%s/gpuseg-rm-standin", build);
 	snprintf(app, sizeof(app), "%s/gpuseg-rm-app", build);
 	snprintf(preload, sizeof(preload), "%s/libgpuseg-rm-fake.so", build);
@@ -192,35 +170,13 @@ static void set_up(const struct plant *p)
 	wait_for_text("standin", "ready");
 	setenv("LD_PRELOAD", preload, 1);
 	rig.bystander = start(app, (const char *const[]){app, path_of("page"), "20", NULL}, "app");
-	fd = open(path_of("page"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	CHECK(fd >= 0 && ftruncate(fd, 4096) == 0);
-	map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-	CHECK(map != MAP_FAILED);
-	close(fd);
-	rig.bystander_kernels = (volatile uint64_t *)map + 2;
+	rig.bystander_kernels = (volatile uint64_t *)map_file("page", 4096) + 2;
 	while (*rig.bystander_kernels == 0)
 		sleep_until(now_ns() + NS_PER_MS, NULL);
-	if (p->cuda)
-		setenv("GPUSEG_CUDA_FAULT", p->cuda, 1);
-	if (p->around != NO_LIBCUDA)
+	if (p->runtime)
+		setenv("GPUSEG_CUDA_FAULT", p->runtime, 1);
+	if (p->around != NO_RUNTIME)
 		setenv("LD_LIBRARY_PATH", libraries, 1);
-}
-
-static void start_selftest(const struct plant *p)
-{
-	static char program[PATH_MAX];
-
-	snprintf(program, sizeof(program), "%s/gpuseg-selftest", build);
-	if (p->around >= NO_WATCHDOG) {
-		copy_program("gpuseg-selftest");
-		snprintf(program, sizeof(program), "%s/gpuseg-selftest", directory);
-	}
-	if (p->around == IDLE_WATCHDOG)
-		write_file("gpuseg-watchdog", "#!/bin/sh\nexit 0\n", 0755);
-	if (p->around == DEAF_WATCHDOG)
-		write_file("gpuseg-watchdog", "#!/bin/sh\nexec sleep 100\n", 0755);
-	rig.selftest = start(program, (const char *const[]){program, "--json", "--evidence", path_of("evidence"), NULL},
-			     "said");
 }
 
 /* The bystander runs; then all ends, and the driver tells in which state it found each context. */
@@ -267,120 +223,55 @@ static bool lasts(const struct plant *p, const char *what)
 	return p->driver && strstr(p->driver, what) && !strstr(p->driver, "slow") && !strstr(p->driver, "late");
 }
 
-/* That of a test that ran; of one that did not there is none. */
-static void check_result(const struct plant *p)
-{
-	static char result[TEXT_MAX];
-	char line[64];
-
-	read_file("state/gpuseg/result", result);
-	if (p->status == 3) {
-		CHECK(result[0] == 0, "a result where nothing was tested: %s", result);
-		return;
-	}
-	CHECK_CONTAINS(result,
-		       "selftest: 1\nsimulated: yes\nmechanism: nvidia\ndriver: 580.159.04\ngpu: stand-in\nlevel: ");
-	snprintf(line, sizeof(line), "\nlevel: %s\n", p->level);
-	CHECK(p->level[0] == 0 || strstr(result, line), "no \"%s\": %s", line, result);
-	snprintf(line, sizeof(line), "\nexit_status: %d\nsentence: ", p->status);
-	CHECK_CONTAINS(result, line);
-}
-
 static void run(const struct plant *p)
 {
-	static char said[TEXT_MAX], evidence[TEXT_MAX];
-	char row[64], level[64];
-	const char *hash;
-	int status;
-
 	set_up(p);
-	start_selftest(p);
-	status = wait_for(rig.selftest);
-	read_file("said", said);
-	CHECK(status == p->status, "exit status %d, not %d: %s", status, p->status, said);
-	if (p->level[0]) {
-		snprintf(level, sizeof(level), "\"level\": \"%s\"", p->level);
-		CHECK_CONTAINS(said, level);
-	}
-	if (p->row[0]) {
-		snprintf(row, sizeof(row), "\"id\": \"%s\", \"verdict\": \"%s\"", p->row, p->verdict);
-		CHECK_CONTAINS(said, row);
-		read_file("evidence", evidence);
-		CHECK_CONTAINS(evidence, row);
-		CHECK(!strstr(evidence, "secret"), "a UUID in the evidence");
-		CHECK(!strstr(evidence, directory), "a path in the evidence: %s", evidence);
-		hash = strstr(evidence, "\"program_sha256\": \"");
-		CHECK(hash && strspn(hash + strlen("\"program_sha256\": \""), "0123456789abcdef") == 64, "no hash");
-	} else {
-		CHECK(said[0] && strchr(said, '\n') == said + strlen(said) - 1, "not one line: %s", said);
-	}
-	check_result(p);
+	rig.selftest = start_selftest(p, NULL);
+	check_selftest(p, rig.selftest, "mechanism: nvidia\ndriver: 580.159.04\ngpu: stand-in\n");
 	/* one is killed while it is disabled, on purpose */
 	tear_down(!p->driver || !strstr(p->driver, "die"), 1 + lasts(p, "enable") + lasts(p, "twice"),
 		  lasts(p, "slice:"));
 	remove_directory();
 }
 
-static const struct plant *table;
-
-static void run_one(size_t index)
-{
-	run(&table[index]);
-}
-
-static const char *name_of(size_t index)
-{
-	static char text[128];
-
-	snprintf(text, sizeof(text), "driver %s, CUDA %s, around %d", table[index].driver ? table[index].driver : "-",
-		 table[index].cuda ? table[index].cuda : "-", table[index].around);
-	return text;
-}
-
-static void run_table(const struct plant *plants, size_t count)
-{
-	table = plants;
-	run_all(count, run_one, name_of);
-}
-
 TEST(should_say_that_a_right_driver_preempts)
 {
-	run_table(right, ARRAY_LENGTH(right));
+	run_plants(right, ARRAY_LENGTH(right), run);
 }
 
 TEST(should_find_disables_without_effect)
 {
-	run_table(disables, ARRAY_LENGTH(disables));
+	run_plants(disables, ARRAY_LENGTH(disables), run);
 }
 
 TEST(should_find_disables_that_are_late_or_never_return)
 {
-	run_table(late_disables, ARRAY_LENGTH(late_disables));
+	run_plants(late_disables, ARRAY_LENGTH(late_disables), run);
 }
 
 TEST(should_find_calls_that_act_on_others)
 {
-	run_table(wide, ARRAY_LENGTH(wide));
+	run_plants(wide, ARRAY_LENGTH(wide), run);
 }
 
 TEST(should_find_enables_without_effect)
 {
-	run_table(enables, ARRAY_LENGTH(enables));
+	run_plants(enables, ARRAY_LENGTH(enables), run);
 }
 
 TEST(should_find_time_slices_without_effect)
 {
-	run_table(slices, ARRAY_LENGTH(slices));
+	run_plants(slices, ARRAY_LENGTH(slices), run);
 }
 
 TEST(should_find_queries_and_watchdogs_that_fail)
 {
-	run_table(queries, ARRAY_LENGTH(queries));
+	run_plants(queries, ARRAY_LENGTH(queries), run);
 }
 
 TEST(should_find_programs_that_do_not_run)
 {
-	run_table(programs, ARRAY_LENGTH(programs));
+	run_plants(programs, ARRAY_LENGTH(programs), run);
 }
 
 static unsigned lines_with(const char *text, const char *part)
@@ -436,7 +327,7 @@ static void stop_by(int signal, const char *when, int status)
 
 	find_build();
 	set_up(&none);
-	start_selftest(&none);
+	rig.selftest = start_selftest(&none, NULL);
 	if (when)
 		wait_for_text("log", when);
 	else
@@ -478,7 +369,7 @@ TEST(should_not_run_where_a_daemon_does)
 	set_up(&none);
 	file = fopen(path_of(GPUSEG_STATUS_NAME), "we");
 	CHECK(file && fwrite(&status, sizeof(status), 1, file) == 1 && fclose(file) == 0);
-	start_selftest(&none);
+	rig.selftest = start_selftest(&none, NULL);
 	CHECK_EQ(wait_for(rig.selftest), 3);
 	read_file("said", said);
 	CHECK_CONTAINS(said, "a daemon is running");
