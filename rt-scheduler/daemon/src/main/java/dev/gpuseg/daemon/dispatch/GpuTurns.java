@@ -6,13 +6,15 @@ import dev.gpuseg.core.CallChoice;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.daemon.enforce.DesiredStates;
+import dev.gpuseg.daemon.enforce.Yielding;
 import java.util.function.Consumer;
 
 /**
  * {@link Turns} of one GPU: while real-time tasks are open on it, its best-effort contexts take turns
  * ({@link BestEffortTurns}) and have short time slices, and the contexts of the highest real-time tasks have long ones,
  * so that a begin that waits for no driver call meets one context that yields within a switch
- * ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}).
+ * ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}). Contexts of lower real-time tasks have short ones, too, and
+ * stay enabled beside a segment of the highest that began without waiting; beside any other they are disabled.
  *
  * <p>A process takes part if it has channels on the GPU, used CPU time lately ({@link ProcessEntry#isIdle}) and is no
  * longer young: one that loads its modules would have a turn without work. Those that do not take part stay enabled
@@ -22,8 +24,8 @@ import java.util.function.Consumer;
  * <p>What a process with a long slice launches outside of its segments has nearly the whole GPU beside best effort. So
  * a user whose share of the GPU is limited gets none: he would keep more than that by not beginning.
  *
- * <p>Whether a begun segment needs the call that disables best effort is what {@link CallChoice} found; shortly after a
- * process came or went it gets it in any case.
+ * <p>Whether a begun segment of the highest needs the call that disables best effort is what {@link CallChoice} found;
+ * shortly after a process came or went it gets it in any case, as others do.
  *
  * <p>Dispatcher thread only.
  */
@@ -32,6 +34,8 @@ final class GpuTurns {
     static final long SHORT_NS = BestEffortTurns.SHORT_SLICE_NS;
     /** Of the contexts of the highest real-time tasks: longer than any segment. */
     static final long LONG_NS = BestEffortTurns.LONG_SLICE_NS;
+    /** Of the contexts of lower real-time tasks: longer than best effort, beside which they begin. Source: ADR 66. */
+    static final long LOWER_NS = 250_000;
     /** A process that is known for less takes no part. */
     static final long YOUNG_NS = 2_000_000_000;
     /** So long after a process came or went segments get the call: contexts that are made or freed let others in. */
@@ -104,11 +108,22 @@ final class GpuTurns {
         final boolean onSeveral = works && worksElsewhere(process);
         isShared |= onSeveral;
         isStale |= turns.takesPart(contextId, works && !onSeveral && clock.nowNs() - process.sinceNs >= YOUNG_NS);
-        final boolean mayKeep = highest > 0 && priority == highest && !scheduler.hasLimitedShare(contextId);
+        final boolean isLower = priority > 0 && priority < highest && scheduler.isSteerable(contextId);
         if (keepsSlices) {
             return;
         }
-        desired.turnSlice(gpu, contextId, isBestEffort ? SHORT_NS : mayKeep ? LONG_NS : 0, isBestEffort);
+        if (isBestEffort) {
+            desired.turnSlice(gpu, contextId, SHORT_NS, Yielding.BEST_EFFORT);
+        } else if (isLower) {
+            desired.turnSlice(gpu, contextId, LOWER_NS, Yielding.REAL_TIME);
+        } else {
+            desired.turnSlice(gpu, contextId, isHighest(contextId) ? LONG_NS : 0, Yielding.NO);
+        }
+    }
+
+    /** It has a long slice. */
+    private boolean isHighest(final int contextId) {
+        return highest > 0 && scheduler.highestPriority(contextId) == highest && !scheduler.hasLimitedShare(contextId);
     }
 
     private boolean worksElsewhere(final ProcessEntry process) {
@@ -135,7 +150,8 @@ final class GpuTurns {
         task.patienceNs = 0;
         task.beganNs = 0;
         if (highest > 0 && task.optimistic && !isReserved && !desired.hasDisabled(gpu) && turns.holder() >= 0
-            && !isShared && beginNs - changedNs >= UNREST_NS) {
+            && !isShared && beginNs - changedNs >= UNREST_NS
+            && scheduler.highestPriority(task.contextId) == highest) {
             task.patienceNs = task.calls.patienceNs();
             task.beganNs = beginNs;
             task.preemptionsBefore = task.preemptions;
@@ -173,6 +189,13 @@ final class GpuTurns {
             : task.beganNs + task.patienceNs;
         callDueNs = dueNs > nowNs ? dueNs : Long.MAX_VALUE;
         return dueNs > nowNs;
+    }
+
+    /** After {@link #follow}: whether contexts of lower real-time tasks stay on beside the running segment. */
+    boolean lowerStay() {
+        final int running = highest == 0 ? SegmentScheduler.NONE : scheduler.runningTask(gpu);
+        final TaskEntry task = running == SegmentScheduler.NONE ? null : tasks.get(running);
+        return task != null && task.optimistic && isHighest(task.contextId);
     }
 
     /** An enforcer disabled or enabled a context. */

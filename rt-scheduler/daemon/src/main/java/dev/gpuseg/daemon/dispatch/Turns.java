@@ -100,6 +100,11 @@ final class Turns {
         return gpus[gpu].follow(isReserved);
     }
 
+    /** After {@link #follow}: whether contexts of lower real-time tasks stay on beside the running segment. */
+    boolean lowerStay(final int gpu) {
+        return gpus[gpu].lowerStay();
+    }
+
     /** An enforcer disabled or enabled a context. */
     void applied(final int gpu, final int contextId, final boolean off, final long atNs) {
         gpus[gpu].applied(contextId, off, atNs);

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Test;
 class TurnsTest {
     private static final long MS = 1_000_000;
     private static final long SHORT = GpuTurns.SHORT_NS;
+    private static final long LOWER = GpuTurns.LOWER_NS;
     private static final long LONG = GpuTurns.LONG_NS;
 
     private DispatchRig rig = rig(1, true);
@@ -133,7 +134,7 @@ class TurnsTest {
     }
 
     @Test
-    void shouldGiveBestEffortShortSlicesAndTheHighestALongOne() {
+    void shouldGiveBestEffortAndLowerTasksShortSlicesAndTheHighestALongOne() {
         found(1);
         task(2, 50);
         task(3, 80);
@@ -141,11 +142,11 @@ class TurnsTest {
         task(5, 0);
         rig.enforcer.calls.clear();
         settle();
-        assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 3 " + LONG, "timeslice 4 " + LONG,
-            "timeslice 5 " + SHORT), rig.enforcer.calls.stream().filter(c -> c.startsWith("timeslice")).toList());
+        assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 2 " + LOWER, "timeslice 3 " + LONG,
+            "timeslice 4 " + LONG, "timeslice 5 " + SHORT), slices());
         rig.enforcer.calls.clear();
         look(1);
-        assertEquals(List.of(), rig.enforcer.calls.stream().filter(c -> c.startsWith("timeslice")).toList(),
+        assertEquals(List.of(), slices(),
             "nothing is asked for twice");
     }
 
@@ -158,7 +159,7 @@ class TurnsTest {
         rig.enforcer.calls.clear();
         settle();
         assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 3 " + LONG),
-            rig.enforcer.calls.stream().filter(c -> c.startsWith("timeslice")).toList());
+            slices());
     }
 
     @Test
@@ -383,7 +384,95 @@ class TurnsTest {
     }
 
     @Test
-    void shouldCallAtOnceForTasksThatAreRealTimeToo() {
+    void shouldLeaveLowerTasksToTheirSlicesBesideTheHighest() {
+        found(1);
+        final TaskEntry low = task(2, 40);
+        final TaskEntry high = task(3, 50);
+        settle();
+        final long lowTicket = ++ticket;
+        rig.begin(low, lowTicket, false);
+        assertEquals(List.of(1), off(), "best effort");
+        rig.enforcer.calls.clear();
+        rig.begin(high, ++ticket, false);
+        assertEquals(List.of(1), off(), "the GPU changes to who has the long slice by itself");
+        pass(5 * MS);
+        rig.end(high, ticket);
+        assertEquals(List.of(1), off());
+        assertEquals(List.of(), rig.enforcer.calls, "no call was made, so none is to be undone");
+        rig.end(low, lowTicket);
+        assertEquals(List.of(), off());
+    }
+
+    @Test
+    void shouldDisableLowerTasksForASegmentThatWaits() {
+        final TaskEntry low = task(1, 40);
+        final TaskEntry high = task(2, 50);
+        settle();
+        rig.begin(low, ++ticket, false);
+        rig.begin(high, ++ticket, true);
+        assertEquals(List.of(1), off());
+    }
+
+    /** Who has the lowest rank would have as much of the GPU as who comes next. */
+    @Test
+    void shouldDisableLowerTasksForOneThatIsNotTheHighest() {
+        final TaskEntry lowest = task(1, 30);
+        final TaskEntry middle = task(2, 40);
+        final TaskEntry high = task(3, 50);
+        settle();
+        assertEquals(List.of("timeslice 1 " + LOWER, "timeslice 2 " + LOWER, "timeslice 3 " + LONG), slices());
+        rig.begin(lowest, ++ticket, false);
+        rig.begin(middle, ++ticket, false);
+        assertEquals(List.of(1), off());
+        final long highTicket = ++ticket;
+        rig.begin(high, highTicket, false);
+        assertEquals(List.of(1), off(), "it stays off, and the middle one on");
+        rig.end(high, highTicket);
+        assertEquals(List.of(1), off());
+    }
+
+    @Test
+    void shouldDisableLowerTasksWhereTheHighestHasNoLongSlice() {
+        final TaskEntry low = task(1, 40);
+        rig.scheduler.setShare(2, 50, nowNs);
+        final TaskEntry high = task(2, 50, 2);
+        settle();
+        rig.begin(low, ++ticket, false);
+        rig.begin(high, ++ticket, false);
+        assertEquals(List.of(1), off());
+    }
+
+    @Test
+    void shouldGiveLowerTasksTheirOwnSlicesBack() {
+        final TaskEntry low = task(1, 40);
+        final TaskEntry high = task(2, 50);
+        settle();
+        rig.enforcer.calls.clear();
+        rig.scheduler.removeTask(high.id, nowNs);
+        look(1);
+        assertEquals(List.of("timeslice 1 " + LONG, "timeslice 2 " + SHORT), slices(), "it is the highest now");
+        rig.enforcer.calls.clear();
+        rig.scheduler.removeTask(low.id, nowNs);
+        look(1);
+        assertEquals(List.of("timeslice 1 0", "timeslice 2 0"), slices());
+    }
+
+    /** Beside a short slice best effort would have too much of the GPU. */
+    @Test
+    void shouldCallAtOnceForTasksThatAreNotTheHighest() {
+        found(1);
+        found(2);
+        final TaskEntry low = task(3, 40);
+        task(4, 50);
+        settle();
+        for (int i = 0; i < 3 * CallChoice.TRIALS; i++) {
+            pass(20 * MS);
+            assertEquals("[1, 2][1, 2]", segment(low, 5 * MS), "segment " + i);
+        }
+    }
+
+    @Test
+    void shouldCallAtOnceForTasksOfEqualRank() {
         found(1);
         final TaskEntry low = task(2, 40);
         task(3, 50);
@@ -391,12 +480,12 @@ class TurnsTest {
         settle();
         tryBoth(high);
         rig.begin(high, ++ticket, false);
-        assertEquals(List.of(2, 3), off(), "3 has a long slice, and 2 its own; 1 yields");
+        assertEquals(List.of(3), off(), "3 has a long slice; 1 and 2 yield");
         rig.end(high, ticket);
         final long lowTicket = ++ticket;
         rig.begin(low, lowTicket, true);
         rig.begin(high, ++ticket, false);
-        assertTrue(off().containsAll(List.of(1, 2)), "a segment that preempts another gets the call: " + off());
+        assertTrue(off().containsAll(List.of(1, 3)), "a segment that preempts another gets the call: " + off());
         rig.end(high, ticket);
         rig.end(low, lowTicket);
     }
