@@ -223,12 +223,10 @@ final class FaultsCommand implements Callable<Integer> {
                 node.path("skipped").asText(""));
         }
         if (hostile) {
-            to.printf(Locale.ROOT, "honest client: p99 %.2f ms under attack (%d segments, %d misses), %.2f ms "
-                + "undisturbed, %.2f ms beside the same processor time without an attack; %d daemons "
-                + "exhausted%n", result.path("innocent_p99_ms").asDouble(),
-                result.path("innocent_segments").asLong(), result.path("innocent_misses").asLong(),
-                result.path("innocent_undisturbed_p99_ms").asDouble(),
-                result.path("innocent_control_p99_ms").asDouble(), result.path("daemons_exhausted").asInt());
+            to.printf(Locale.ROOT, "honest client: p99 %s under attack, %s undisturbed, %s beside the same processor "
+                + "time without an attack; %d daemons exhausted%n", honest(result, "innocent_"),
+                honest(result, "innocent_undisturbed_"), honest(result, "innocent_control_"),
+                result.path("daemons_exhausted").asInt());
         }
         to.printf(Locale.ROOT, "%d daemons, at most %d rounds with one; it held at most %d descriptors and %d MiB more "
             + "than after its first round%n", result.path("daemons_started").asInt(),
@@ -239,6 +237,11 @@ final class FaultsCommand implements Callable<Integer> {
             result.path("injected").asInt(), result.path("survived").asInt(), result.path("lost").asLong(),
             result.path("hung").asInt(), result.path("longest_freeze_ms").asDouble(), allowedMs(),
             ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage(), passed ? "passed" : "FAILED");
+    }
+
+    private static String honest(final JsonNode result, final String prefix) {
+        return String.format(Locale.ROOT, "%.2f ms (%d segments, %d misses)", result.path(prefix + "p99_ms").asDouble(),
+            result.path(prefix + "segments").asLong(), result.path(prefix + "misses").asLong());
     }
 
     private CommandLine.ParameterException usage(final String message) {
