@@ -42,7 +42,7 @@ final class DecisionApplier {
         for (int g = 0; g < desired.gpus(); g++) {
             final boolean reservationChanged = anticipation.follow(g);
             final boolean later = turns.follow(g, anticipation.isReserved(g));
-            desired.publish(g, reservationChanged, later, turns.lowerStay(g));
+            desired.publish(g, reservationChanged, later);
             anticipation.published(g);
         }
         for (int i = 0; i < decisions.count(); i++) {

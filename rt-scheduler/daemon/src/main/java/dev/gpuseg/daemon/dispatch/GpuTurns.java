@@ -6,15 +6,13 @@ import dev.gpuseg.core.CallChoice;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.daemon.enforce.DesiredStates;
-import dev.gpuseg.daemon.enforce.Yielding;
 import java.util.function.Consumer;
 
 /**
  * {@link Turns} of one GPU: while real-time tasks are open on it, its best-effort contexts take turns
  * ({@link BestEffortTurns}) and have short time slices, and the contexts of the highest real-time tasks have long ones,
  * so that a begin that waits for no driver call meets one context that yields within a switch
- * ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}). Contexts of lower real-time tasks have short ones, too, and
- * stay enabled beside a segment of the highest that began without waiting; beside any other they are disabled.
+ * ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}). Contexts of lower real-time tasks have short ones, too.
  *
  * <p>A process takes part if it has channels on the GPU, used CPU time lately ({@link ProcessEntry#isIdle}) and is no
  * longer young: one that loads its modules would have a turn without work. Those that do not take part stay enabled
@@ -24,8 +22,8 @@ import java.util.function.Consumer;
  * <p>What a process with a long slice launches outside of its segments has nearly the whole GPU beside best effort. So
  * a user whose share of the GPU is limited gets none: he would keep more than that by not beginning.
  *
- * <p>Whether a begun segment of the highest needs the call that disables best effort is what {@link CallChoice} found;
- * shortly after a process came or went it gets it in any case, as others do.
+ * <p>Whether a begun segment of a highest task needs the call that disables best effort, or the lower task that has the
+ * GPU, is what {@link CallChoice} found. Shortly after a process came or went it gets it in any case; so do others.
  *
  * <p>Dispatcher thread only.
  */
@@ -112,13 +110,8 @@ final class GpuTurns {
         if (keepsSlices) {
             return;
         }
-        if (isBestEffort) {
-            desired.turnSlice(gpu, contextId, SHORT_NS, Yielding.BEST_EFFORT);
-        } else if (isLower) {
-            desired.turnSlice(gpu, contextId, LOWER_NS, Yielding.REAL_TIME);
-        } else {
-            desired.turnSlice(gpu, contextId, isHighest(contextId) ? LONG_NS : 0, Yielding.NO);
-        }
+        desired.turnSlice(gpu, contextId,
+            isBestEffort ? SHORT_NS : isLower ? LOWER_NS : isHighest(contextId) ? LONG_NS : 0, isBestEffort || isLower);
     }
 
     /** It has a long slice. */
@@ -149,18 +142,27 @@ final class GpuTurns {
     void begins(final TaskEntry task, final boolean isReserved, final long beginNs, final long changedNs) {
         task.patienceNs = 0;
         task.beganNs = 0;
-        if (highest > 0 && task.optimistic && !isReserved && !desired.hasDisabled(gpu) && turns.holder() >= 0
-            && !isShared && beginNs - changedNs >= UNREST_NS
-            && scheduler.highestPriority(task.contextId) == highest) {
+        task.meetsLower = lowerRuns();
+        if (task.optimistic && !isReserved && isHighest(task.contextId) && beginNs - changedNs >= UNREST_NS
+            && (task.meetsLower || !desired.hasDisabled(gpu) && turns.holder() >= 0 && !isShared)) {
             task.patienceNs = task.calls.patienceNs();
             task.beganNs = beginNs;
             task.preemptionsBefore = task.preemptions;
         }
     }
 
+    /** A lower task has the GPU, in a context of its own with a short slice. */
+    private boolean lowerRuns() {
+        final int running = scheduler.runningTask(gpu);
+        final TaskEntry met = running == SegmentScheduler.NONE ? null : tasks.get(running);
+        return met != null && scheduler.isRealTime(running) && scheduler.isSteerable(met.contextId)
+            && scheduler.highestPriority(met.contextId) < highest;
+    }
+
     /** It ended. */
     void ends(final TaskEntry task, final long endNs) {
-        if (task.beganNs > 0 && turns.holder() >= 0 && task.preemptions == task.preemptionsBefore) {
+        if (task.beganNs > 0 && (task.meetsLower || turns.holder() >= 0)
+            && task.preemptions == task.preemptionsBefore) {
             task.calls.ended(task.patienceNs, endNs - task.beganNs);
         }
         task.beganNs = 0;
@@ -170,7 +172,7 @@ final class GpuTurns {
      * Follows what the scheduler decided; published with it.
      *
      * @param isReserved the GPU is kept free
-     * @return whether best effort need not be disabled for the running segment now
+     * @return whether contexts with short slices need not be disabled for the running segment now
      */
     boolean follow(final boolean isReserved) {
         if (highest == 0 && !isStale) {
@@ -189,13 +191,6 @@ final class GpuTurns {
             : task.beganNs + task.patienceNs;
         callDueNs = dueNs > nowNs ? dueNs : Long.MAX_VALUE;
         return dueNs > nowNs;
-    }
-
-    /** After {@link #follow}: whether contexts of lower real-time tasks stay on beside the running segment. */
-    boolean lowerStay() {
-        final int running = highest == 0 ? SegmentScheduler.NONE : scheduler.runningTask(gpu);
-        final TaskEntry task = running == SegmentScheduler.NONE ? null : tasks.get(running);
-        return task != null && task.optimistic && isHighest(task.contextId);
     }
 
     /** An enforcer disabled or enabled a context. */

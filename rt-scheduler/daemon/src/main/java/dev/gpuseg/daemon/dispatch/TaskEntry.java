@@ -24,12 +24,14 @@ final class TaskEntry {
     boolean optimistic;
     /** A segment of it was begun without waiting. */
     boolean begunUnasked;
-    /** Whether best effort is disabled for its segments. */
+    /** Whether best effort, or a lower task that has the GPU, is disabled for its segments. */
     final CallChoice calls = new CallChoice();
     /** How long the begun segment may go without, ns from {@link #beganNs}; 0 not at all. */
     long patienceNs;
-    /** When it began, CLOCK_MONOTONIC ns; 0 if more than best effort can disturb it. */
+    /** When it began, CLOCK_MONOTONIC ns; 0 if others can disturb it, too. */
     long beganNs;
+    /** A lower task had the GPU then. */
+    boolean meetsLower;
     long preemptionsBefore;
     long ticket;
     /** A segment that the daemon ended or refused without its client's doing: its END is no offence. */

@@ -94,15 +94,10 @@ final class Turns {
      * Follows what the scheduler decided; published with it.
      *
      * @param isReserved the GPU is kept free
-     * @return whether best effort need not be disabled for the running segment now
+     * @return whether contexts with short slices need not be disabled for the running segment now
      */
     boolean follow(final int gpu, final boolean isReserved) {
         return gpus[gpu].follow(isReserved);
-    }
-
-    /** After {@link #follow}: whether contexts of lower real-time tasks stay on beside the running segment. */
-    boolean lowerStay(final int gpu) {
-        return gpus[gpu].lowerStay();
     }
 
     /** An enforcer disabled or enabled a context. */

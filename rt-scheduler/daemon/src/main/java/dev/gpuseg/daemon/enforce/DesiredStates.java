@@ -2,7 +2,6 @@
 package dev.gpuseg.daemon.enforce;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -23,8 +22,8 @@ public final class DesiredStates {
     /** By GPU, then context: the slices that shares and {@link #turnSlice} ask for, ns; 0 = none. */
     private final long[][] shareNs;
     private final long[][] turnNs;
-    /** By GPU, then context: whether its slice is so short that a begin can do without its disable. */
-    private final Yielding[][] yields;
+    /** By GPU, then context: one whose slice is short, so that a begin can do without its disable. */
+    private final boolean[][] yields;
     /** By GPU: version of the newest state that disables a context, or in which a reservation began or ended. */
     private final long[] disableVersion;
     private final List<Forgetter> forgetters = new ArrayList<>();
@@ -39,15 +38,14 @@ public final class DesiredStates {
         pendingCount = new int[enforcers.length];
         shareNs = new long[enforcers.length][];
         turnNs = new long[enforcers.length][];
-        yields = new Yielding[enforcers.length][];
+        yields = new boolean[enforcers.length][];
         for (int g = 0; g < enforcers.length; g++) {
             final int contexts = enforcers[g].desired().contexts();
             off[g] = new boolean[contexts];
             pending[g] = new int[contexts];
             shareNs[g] = new long[contexts];
             turnNs[g] = new long[contexts];
-            yields[g] = new Yielding[contexts];
-            Arrays.fill(yields[g], Yielding.NO);
+            yields[g] = new boolean[contexts];
         }
         disableVersion = new long[enforcers.length];
     }
@@ -127,10 +125,10 @@ public final class DesiredStates {
     /**
      * As {@link #timeslice}, so that begins need not wait for a call; what a share asks for comes first.
      *
-     * @param yielding whether the slice is short, and whose
+     * @param yieldsAtOnce its slice is short
      */
-    public void turnSlice(final int gpu, final int contextId, final long timesliceNs, final Yielding yielding) {
-        yields[gpu][contextId] = yielding;
+    public void turnSlice(final int gpu, final int contextId, final long timesliceNs, final boolean yieldsAtOnce) {
+        yields[gpu][contextId] = yieldsAtOnce;
         ask(gpu, contextId, shareNs[gpu][contextId], timesliceNs);
     }
 
@@ -151,16 +149,13 @@ public final class DesiredStates {
      * Publishes what was set, if anything was.
      *
      * @param reservationChanged whether a reservation began or ended, which may disable contexts
-     * @param bestEffortStays    best effort that yields ({@link #turnSlice}) and was set off stays on for now
-     * @param realTimeStays      the same of real-time tasks
+     * @param later              contexts that yield ({@link #turnSlice}) and were set off stay on for now
      */
-    public void publish(final int gpu, final boolean reservationChanged, final boolean bestEffortStays,
-        final boolean realTimeStays) {
+    public void publish(final int gpu, final boolean reservationChanged, final boolean later) {
         int kept = 0;
         for (int i = 0; i < pendingCount[gpu]; i++) {
             final int contextId = pending[gpu][i];
-            if (bestEffortStays && yields[gpu][contextId] == Yielding.BEST_EFFORT
-                || realTimeStays && yields[gpu][contextId] == Yielding.REAL_TIME) {
+            if (later && yields[gpu][contextId]) {
                 pending[gpu][kept++] = contextId;
             } else {
                 enforcers[gpu].desired().set(contextId, false);
@@ -193,7 +188,7 @@ public final class DesiredStates {
         }
         shareNs[gpu][contextId] = 0;
         turnNs[gpu][contextId] = 0;
-        yields[gpu][contextId] = Yielding.NO;
+        yields[gpu][contextId] = false;
         enforcers[gpu].desired().set(contextId, true);
         enforcers[gpu].desired().rest(contextId, false);
         enforcers[gpu].desired().commit();

@@ -176,7 +176,7 @@ class ProcessRegistryTest {
         final ProcessEntry process = processes.register(client(1, PID, START));
         final int version = processes.version();
         rig.desired.set(0, process.contexts[0], false);
-        rig.desired.publish(0, false, false, false);
+        rig.desired.publish(0, false, false);
         processes.unregister(process, null, Removal.DIED);
         assertEquals(0, processes.count());
         assertFalse(processes.hasOrphans());

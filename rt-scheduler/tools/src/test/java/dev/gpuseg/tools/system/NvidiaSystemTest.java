@@ -429,18 +429,16 @@ class NvidiaSystemTest {
     }
 
     @Test
-    void shouldLeaveALowerTaskToItsSliceBesideTheHighest() throws Exception {
+    void shouldSetSlicesByRank() throws Exception {
         daemon();
         final App low = realTime(40, 0);
         awaitChannels(low);
         final App high = realTime(80, 0);
         awaitChannels(high);
         await("slices go by rank", () -> timesliceUs(low) == 250 && timesliceUs(high) == 1_000_000);
-        final long before = counter("disables");
         final long ofLow = low.kernels();
         final long ofHigh = high.kernels();
         await("both work", () -> low.kernels() > ofLow + TURNS && high.kernels() > ofHigh + TURNS);
-        assertEquals(before, counter("disables"));
         assertEquals(0, low.wrong() + high.wrong());
     }
 
