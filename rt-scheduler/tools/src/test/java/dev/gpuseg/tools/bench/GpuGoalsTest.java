@@ -121,4 +121,15 @@ class GpuGoalsTest {
         }
         assertTrue(seen > 27, "a bar for each of 27 cells");
     }
+
+    @Test
+    void shouldDrawATaskOfDisbWithARowForEachWay() throws Exception {
+        final String svg = GpuBenchChart.draw(JSON.readTree(
+            RecordedRunsTest.recorded("2026-11-30-h200-disb", "results.json")));
+        assertTrue(svg.contains(">Task vgg19 of DISB"), svg);
+        for (final String row : List.of("A, default", "B, MPS", "C, interrupt, optimistic", "E, MPS")) {
+            assertTrue(svg.contains(">" + row + "<"), row);
+        }
+        assertTrue(svg.contains(">1.031<") && svg.contains(">45.32<"), "figures of the daemon, and of MPS");
+    }
 }
