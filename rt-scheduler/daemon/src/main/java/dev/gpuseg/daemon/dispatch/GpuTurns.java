@@ -142,8 +142,9 @@ final class GpuTurns {
     void begins(final TaskEntry task, final boolean isReserved, final long beginNs, final long changedNs) {
         task.patienceNs = 0;
         task.beganNs = 0;
-        task.meetsLower = lowerRuns();
-        if (task.optimistic && !isReserved && isHighest(task.contextId) && beginNs - changedNs >= UNREST_NS
+        task.meetsLower = isHighest(task.contextId) && preemptsLower(task);
+        if (highest > 0 && task.optimistic && !isReserved && scheduler.highestPriority(task.contextId) == highest
+            && beginNs - changedNs >= UNREST_NS
             && (task.meetsLower || !desired.hasDisabled(gpu) && turns.holder() >= 0 && !isShared)) {
             task.patienceNs = task.calls.patienceNs();
             task.beganNs = beginNs;
@@ -151,12 +152,12 @@ final class GpuTurns {
         }
     }
 
-    /** A lower task has the GPU, in a context of its own with a short slice. */
-    private boolean lowerRuns() {
+    /** A task of a lower context has the GPU, and that context a short slice. */
+    private boolean preemptsLower(final TaskEntry task) {
         final int running = scheduler.runningTask(gpu);
         final TaskEntry met = running == SegmentScheduler.NONE ? null : tasks.get(running);
         return met != null && scheduler.isRealTime(running) && scheduler.isSteerable(met.contextId)
-            && scheduler.highestPriority(met.contextId) < highest;
+            && scheduler.highestPriority(met.contextId) < task.gpuRank();
     }
 
     /** It ended. */

@@ -49,7 +49,11 @@ class TurnsTest {
 
     private TaskEntry task(final int id, final int priority, final int account, final int gpu) {
         final Client client = new Client(id, 1000 + id, 0, 0, 1, "robot" + id, null, null, null);
-        final ProcessEntry process = rig.processes.register(client);
+        return task(id, priority, account, gpu, client, rig.processes.register(client));
+    }
+
+    private TaskEntry task(final int id, final int priority, final int account, final int gpu, final Client client,
+        final ProcessEntry process) {
         final int contextId = process.contexts[gpu];
         final TaskEntry task = new TaskEntry(id, new ClientEntry(client, process, null), new FakeSlot(), contextId,
             new TaskOpen(id, id, "task" + id, priority, priority, gpu, true, 0, 0, 0));
@@ -146,8 +150,7 @@ class TurnsTest {
             "timeslice 4 " + LONG, "timeslice 5 " + SHORT), slices());
         rig.enforcer.calls.clear();
         look(1);
-        assertEquals(List.of(), slices(),
-            "nothing is asked for twice");
+        assertEquals(List.of(), slices(), "nothing is asked for twice");
     }
 
     @Test
@@ -158,8 +161,7 @@ class TurnsTest {
         task(3, 80);
         rig.enforcer.calls.clear();
         settle();
-        assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 3 " + LONG),
-            slices());
+        assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 3 " + LONG), slices());
     }
 
     @Test
@@ -502,6 +504,25 @@ class TurnsTest {
         rig.scheduler.removeTask(low.id, nowNs);
         look(1);
         assertEquals(List.of("timeslice 1 0", "timeslice 2 0"), slices());
+    }
+
+    /** Its length says nothing of calls: it waits until the other one has ended. */
+    @Test
+    void shouldLearnNothingFromALowTaskOfTheHighestProcessThatPreemptsNobody() {
+        final TaskEntry middle = task(1, 40);
+        final TaskEntry high = task(2, 50);
+        final TaskEntry low = task(3, 30, 0, 0, high.client.client, high.client.process);
+        settle();
+        for (int i = 0; i < 4 * CallChoice.TRIALS; i++) {
+            pass(20 * MS);
+            final long middleTicket = ++ticket;
+            rig.begin(middle, middleTicket, false);
+            rig.begin(low, ++ticket, false);
+            assertEquals(0, low.beganNs, "segment " + i);
+            rig.end(middle, middleTicket);
+            rig.end(low, ticket);
+        }
+        assertFalse(low.calls.isChosen());
     }
 
     /** Beside a short slice best effort would have too much of the GPU. */
