@@ -168,11 +168,7 @@ public final class GpuBenchChart {
     }
 
     private static void add(final List<Panel> panels, final String name, final JsonNode scenario) {
-        if (LoopScenario.NAME.equals(name)) {
-            addTasks(panels, scenario, "beside a training, a decoder and large products");
-        } else if (DisbScenario.NAME.equals(name)) {
-            addTasks(panels, scenario, "of DISB's workloads");
-        }
+        addTasks(panels, name, scenario);
         final Map<Integer, List<Row>> rows = new LinkedHashMap<>();
         for (final JsonNode cell : scenario.path("cells")) {
             if (cell.has("response_ns")) {
@@ -188,19 +184,18 @@ public final class GpuBenchChart {
     }
 
     /** A panel for each task, with a row for each cell in which it runs. */
-    private static void addTasks(final List<Panel> panels, final JsonNode scenario, final String where) {
+    private static void addTasks(final List<Panel> panels, final String name, final JsonNode scenario) {
         final Map<String, List<Row>> rows = new LinkedHashMap<>();
         for (final JsonNode cell : scenario.path("cells")) {
             final String title = cell.path("strategy").asText();
-            final boolean byDaemon = title.startsWith("gpuseg") || title.endsWith(GpuStrategy.OPTIMISTIC.title());
             for (final JsonNode task : cell.path("tasks")) {
                 final double[] ratios = FIGURES.stream().mapToDouble(f -> task.path(f + "_to_alone").asDouble())
                     .toArray();
                 rows.computeIfAbsent(task.path("task").asText(), k -> new ArrayList<>())
-                    .add(new Row(title, ratios, byDaemon ? DAEMON : PLAIN));
+                    .add(new Row(title, ratios, cell.has("kept_free_share") ? DAEMON : PLAIN));
             }
         }
-        rows.forEach((task, list) -> panels.add(new Panel("Task " + task + " " + where, 0, list)));
+        rows.forEach((task, list) -> panels.add(new Panel("Scenario " + name + ", task " + task, 0, list)));
     }
 
     private static int colour(final String title) {

@@ -126,7 +126,7 @@ class GpuGoalsTest {
     void shouldDrawATaskOfDisbWithARowForEachWay() throws Exception {
         final String svg = GpuBenchChart.draw(JSON.readTree(
             RecordedRunsTest.recorded("2026-11-30-h200-disb", "results.json")));
-        assertTrue(svg.contains(">Task vgg19 of DISB"), svg);
+        assertTrue(svg.contains(">Scenario disb, task vgg19<"), svg);
         for (final String row : List.of("A, default", "B, MPS", "C, interrupt, optimistic", "E, MPS")) {
             assertTrue(svg.contains(">" + row + "<"), row);
         }
