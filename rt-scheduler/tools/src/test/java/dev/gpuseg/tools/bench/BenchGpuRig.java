@@ -111,7 +111,7 @@ abstract class BenchGpuRig {
             program(name, name.endsWith("-rt") ? CALIBRATED : "");
         }
         script(programs().resolve("gpuseg-exec"), "#!/bin/sh\nexec " + EXEC + " \"$@\"\n");
-        Files.writeString(settings(), "warm-up: false\n");
+        Files.writeString(settings(), "warm-up: false\nidle: sleep\n");
         final Path path = Files.createDirectory(root.resolve("path"));
         script(path.resolve("nvidia-smi"), "#!/bin/sh\necho 'Stand-in GPU, 0.0, 1000 MHz, 500 MHz, 30'\n");
         script(python(), PYTHON);
