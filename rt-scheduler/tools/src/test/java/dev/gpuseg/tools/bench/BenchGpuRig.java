@@ -161,7 +161,7 @@ abstract class BenchGpuRig {
         return root.resolve("programs");
     }
 
-    /** Of the daemons: their code need not be compiled before they start, since times are not looked at. */
+    /** Of the daemons: times are not looked at, so nothing is compiled before they start, and none polls. */
     private Path settings() {
         return root.resolve("gpuseg.yaml");
     }
