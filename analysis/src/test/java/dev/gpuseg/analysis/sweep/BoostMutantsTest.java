@@ -12,6 +12,7 @@ import dev.gpuseg.analysis.sweep.WitnessSets.Shape;
 import java.util.List;
 import java.util.Map;
 import java.util.function.LongFunction;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * sets of one shape, each with {@link #RUNS} random runs and {@link #CLIMBS} of a directed search: 4,400 runs.
  */
 @Timeout(300)
+@Tag("long")
 class BoostMutantsTest {
     private static final long SEED = 7;
     private static final int SETS = 100;

@@ -15,6 +15,7 @@ import dev.gpuseg.analysis.rta.PreparedSet;
 import dev.gpuseg.analysis.sweep.WitnessSets.Shape;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,6 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * {@link #CLIMBS} of a directed search: 8,800 runs. There are no exceptions.
  */
 @Timeout(300)
+@Tag("long")
 class PlantedTermsTest {
     private static final int SETS = 200;
     private static final int STEP = 10;

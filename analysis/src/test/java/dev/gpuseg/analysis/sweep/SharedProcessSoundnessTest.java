@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.function.BiFunction;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -28,6 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * scheduler. Every set has processes of several real-time tasks.
  */
 @Timeout(300)
+@Tag("long")
 class SharedProcessSoundnessTest {
     private static final int SETS = Integer.getInteger("gpuseg.shared.sets", 1500);
     private static final int RUNS = Integer.getInteger("gpuseg.shared.runs", 3);

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -94,6 +95,7 @@ class SoundnessTest {
 
     /** With as many runs, the directed search comes closer to the bounds than random runs do, and exceeds none. */
     @Test
+    @Tag("long")
     void shouldComeCloserToTheBoundsWithADirectedSearch() {
         final List<Claim> claims = Claim.all().stream().filter(Claim::claimed).toList();
         final Map<String, Long> random = new Campaign(claims, k -> CampaignSets.mixed(SEED, k), SEED, 204)

@@ -14,6 +14,7 @@ import java.util.TreeMap;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 import net.jqwik.api.domains.Domain;
 
 /** The scheduler against the plain reference: same answers, same calls in the same phases. */
@@ -37,6 +38,7 @@ class ReferenceProperties {
 
     @Property(tries = 4000)
     @Domain(WideHistories.class)
+    @Tag("long")
     void shouldDecideAsTheReferenceDoesWithPartitionsClassesAndOverruns(@ForAll final History h) {
         shouldDecideAsTheReferenceDoes(h);
     }

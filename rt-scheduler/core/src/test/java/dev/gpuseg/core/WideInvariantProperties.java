@@ -9,10 +9,12 @@ import java.util.List;
 import java.util.stream.Stream;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 import net.jqwik.api.domains.Domain;
 
 /** The invariants of the design with partitions, classes, windows and actions on overrun. */
 @Domain(WideHistories.class)
+@Tag("long")
 class WideInvariantProperties {
     private static final int TRIES = 1000;
     private final InvariantProperties plain = new InvariantProperties();

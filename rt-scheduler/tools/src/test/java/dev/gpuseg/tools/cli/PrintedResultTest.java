@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What commands print, as processes: the locale changes nothing, and a result that cannot be written is a failure. */
+@Tag("long")
 @Tag("beside")
 class PrintedResultTest {
     private static final String SET = """

@@ -28,6 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The demo as a person runs it: in a terminal (that of {@code script}), ended by Ctrl-C or kill. */
 @Timeout(300)
+@Tag("long")
 @Tag("beside")
 class DemoTerminalTest {
     private static final String INTERRUPT = "\003";

@@ -13,11 +13,13 @@ import dev.gpuseg.tools.rig.StringOutput;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(240)
+@Tag("long")
 class DemoTest {
     @TempDir
     private Path directory;

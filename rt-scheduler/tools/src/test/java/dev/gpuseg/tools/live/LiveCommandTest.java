@@ -33,6 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The live page: with a real daemon, real tasks and a real browser, and against who may not read it. */
 @Timeout(600)
+@Tag("long")
 @Tag("beside")
 class LiveCommandTest {
     private static final String MARKUP = "<img src=x onerror=alert(1)>";

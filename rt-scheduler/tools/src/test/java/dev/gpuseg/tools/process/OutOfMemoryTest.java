@@ -12,11 +12,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A JVM with the options of the daemon's, in which one thread of several exhausts the memory. */
 @Timeout(120)
+@Tag("beside")
 class OutOfMemoryTest {
     /** What the daemon's threads do: one that fails leaves the others running. */
     static final class Eater {

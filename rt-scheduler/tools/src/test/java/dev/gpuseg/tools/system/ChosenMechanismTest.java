@@ -18,12 +18,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** `gpuseg run` without --mechanism, and with --virtual-gpu: what is chosen, and that it is said. */
 @Timeout(400)
+@Tag("beside")
 class ChosenMechanismTest {
     private static final int LIMIT_S = 120;
 

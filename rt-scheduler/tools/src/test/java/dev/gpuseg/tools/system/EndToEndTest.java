@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -277,6 +278,7 @@ class EndToEndTest {
     }
 
     @Test
+    @Tag("long")
     void shouldForgetAKilledWaiter() throws Exception {
         rig.gpu();
         rig.daemon();
@@ -292,6 +294,7 @@ class EndToEndTest {
     }
 
     @Test
+    @Tag("long")
     void shouldNotLetAStoppedClientDelayTheOthers() throws Exception {
         rig.gpu();
         rig.daemon();
@@ -352,6 +355,7 @@ class EndToEndTest {
     }
 
     @Test
+    @Tag("long")
     void shouldLetEverybodyGoWhenItStopsWhileOthersAreHeld() throws Exception {
         rig.gpu();
         final Child daemon = rig.daemon();

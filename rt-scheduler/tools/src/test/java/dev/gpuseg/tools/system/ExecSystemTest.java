@@ -16,12 +16,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A daemon and CUDA programs as they are, on the stand-ins of libcuda and libcupti. */
 @Timeout(240)
+@Tag("beside")
 class ExecSystemTest {
     /** One that is learned would cover the program's pauses, and all of it would be one segment. */
     private static final String HOLD_OFF = "GPUSEG_EXEC_HOLD_OFF=200us";

@@ -17,12 +17,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** {@code gpuseg latency --compare} with a real daemon, on a stand-in of the driver. */
 @Timeout(300)
+@Tag("beside")
 class LatencySystemTest {
     private static final int LIMIT_S = 120;
 

@@ -32,6 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Metrics of a real daemon with real tasks on the virtual GPU, as a real Prometheus sees them. */
 @Timeout(240)
+@Tag("long")
 @Tag("beside")
 class MetricsTest {
     private static final Path ROOT = Path.of(System.getProperty("gpuseg.root"));

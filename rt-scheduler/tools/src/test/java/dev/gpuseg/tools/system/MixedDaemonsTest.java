@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -25,6 +26,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** A recording over two daemons, one of which scheduled a virtual GPU: whatever comes of it is labelled simulated. */
 @Timeout(400)
+@Tag("long")
+@Tag("beside")
 class MixedDaemonsTest {
     private static final int LIMIT_S = 120;
 

@@ -266,6 +266,7 @@ class NvidiaSystemTest {
     }
 
     @Test
+    @Tag("long")
     void shouldGiveSharesBackAfterAKillOfTheDaemon() throws Exception {
         final Path rules = root.resolve("policy.yaml");
         Files.writeString(rules, "version: 1\nsharing: timeslices\nquantum: 1ms\n");
@@ -314,6 +315,7 @@ class NvidiaSystemTest {
     }
 
     @Test
+    @Tag("long")
     void shouldLetBestEffortTakeTurnsOnEachGpuByItself() throws Exception {
         daemon("--gpus", "2");
         final List<App> apps = new ArrayList<>();
@@ -364,6 +366,7 @@ class NvidiaSystemTest {
     }
 
     @Test
+    @Tag("long")
     void shouldDisableProgramsOutsideOfASpaceWhileALoopHasAPartOfIt() throws Exception {
         final Child daemon = start(List.of("env", "-u", MPS_PIPE, "PATH=" + SpaceRig.STAND_IN + ":"
             + System.getenv("PATH")), List.of("--space"));
@@ -385,6 +388,7 @@ class NvidiaSystemTest {
     }
 
     @Test
+    @Tag("long")
     void shouldDecideTheSameInAReplayOfSegmentsBesideTurns() throws Exception {
         final Child daemon = daemon();
         final App first = knownStranger();
@@ -477,6 +481,7 @@ class NvidiaSystemTest {
     }
 
     @Test
+    @Tag("long")
     void shouldEndAndSaySoWhenACallOfTheDriverDoesNotReturn() throws Exception {
         final Child daemon = daemon();
         assertEquals(ExitCode.FAILURE, stopWhileACallHangs(daemon), daemon.said());
@@ -486,6 +491,7 @@ class NvidiaSystemTest {
 
     /** What is said at the end waits for nobody, in the daemon and in the watchdog. */
     @Test
+    @Tag("long")
     void shouldEndWhenACallOfTheDriverDoesNotReturnAndNobodyReadsItsErrors() throws Exception {
         final Path pipe = root.resolve("errors");
         final Child daemon = daemon(List.of("sh", "-c", "mkfifo \"$0\" && exec 2<> \"$0\" && exec \"$@\"",
@@ -545,6 +551,7 @@ class NvidiaSystemTest {
     }
 
     @Test
+    @Tag("long")
     void shouldTakeAnMpsServerAndItsClientsOffForTasksThatAreNoClients() throws Exception {
         daemon();
         final String pipe = root.resolve("mps").toString();

@@ -18,12 +18,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** {@code run --space}: a daemon beside a stand-in of MPS's control daemon, and programs on the stand-ins of CUDA. */
 @Timeout(300)
+@Tag("beside")
 class SpaceSystemTest {
     private static final int LIMIT_S = SpaceRig.LIMIT_S;
     private static final int LIMIT_MS = SpaceRig.LIMIT_MS;

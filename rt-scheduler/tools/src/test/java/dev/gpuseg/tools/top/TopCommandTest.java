@@ -28,12 +28,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.jline.utils.AttributedString;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The terminal view: its table, and the whole of it in a real terminal (tmux) with a real daemon. */
 @Timeout(180)
+@Tag("beside")
 class TopCommandTest {
     private static final Path TMUX = Path.of("/usr/bin/tmux");
     /** How a terminal is told to write red. */
