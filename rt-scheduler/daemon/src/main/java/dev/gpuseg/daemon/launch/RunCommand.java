@@ -43,7 +43,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
@@ -68,7 +67,7 @@ public final class RunCommand implements Callable<Integer> {
     /** The mechanism for clients of an MPS server, of which the driver cannot preempt one alone. */
     private static final String SPACED = "launch";
 
-    private final AtomicBoolean stopFailed = new AtomicBoolean();
+    private final LastWords stopFailure = new LastWords();
 
     @Spec
     private CommandSpec spec;
@@ -323,9 +322,7 @@ public final class RunCommand implements Callable<Integer> {
             daemon.close();
             return ExitCode.OK;
         } catch (final RuntimeException e) {
-            if (!stopFailed.getAndSet(true)) {
-                LastWords.say("gpuseg: " + e.getMessage());
-            }
+            stopFailure.sayOnce("gpuseg: " + e.getMessage());
             return ExitCode.FAILURE;
         }
     }
