@@ -47,8 +47,8 @@ final class BenchGpuCommand implements Callable<Integer> {
     private static final int SEED = 1;
     /** The strategy that is compared with the goals. */
     private static final GpuStrategy JUDGED = GpuStrategy.OPTIMISTIC;
-    /** Of tests, whose machine may need longer than this to look at the processes that run already, ms. */
-    private static final int SETTLE_MS = Integer.getInteger("gpuseg.bench.settle", 500);
+    /** A daemon looks at the processes that run already; who is known for less than 2 s takes no turns, ms. */
+    private static final int SETTLE_MS = Integer.getInteger("gpuseg.bench.settle", 2_500);
     /** Numbers of best-effort processes of scenario long; fewer in tests. */
     private static final List<Integer> OTHERS = Arrays.stream(System.getProperty("gpuseg.bench.others", "3,7,1")
         .split(",")).map(Integer::valueOf).toList();
