@@ -10,9 +10,9 @@ import java.util.Arrays;
  *
  * <p>The first segments that best effort could disturb are tried both ways in turn, {@value #TRIALS} each; then the way
  * of the lower median stays. Since something may have disturbed the trials, one segment goes the other way after
- * {@value #FIRST_PROBE}, then after twice as many, up to {@value #LAST_PROBE}; if it is shorter than each of the latest
- * {@value #TRIALS}, all is tried anew. A segment that goes without gets the call after all when it lasts twice as long
- * as one ever did; {@value #TRIALS} of those, and all is tried anew, too.
+ * {@value #FIRST_PROBE}, then after twice as many, up to {@value #LAST_PROBE}; if it is shorter than the latest ones,
+ * all is tried anew. A segment that goes without gets the call after all when it lasts twice as long as one ever did;
+ * {@value #TRIALS} of those, and all is tried anew, too.
  *
  * <p>Not thread-safe; allocates nothing after construction.
  */
@@ -66,7 +66,7 @@ public final class CallChoice {
             if (late == TRIALS) {
                 tryAnew();
             }
-        } else if (tookNs < least(goesWithout ? withoutNs : withNs)) {
+        } else if (tookNs < median(goesWithout ? withoutNs : withNs)) {
             tryAnew();
         } else {
             stays();
@@ -102,14 +102,6 @@ public final class CallChoice {
         with = 0;
         without = 0;
         longestNs = 0;
-    }
-
-    private static long least(final long[] values) {
-        long least = Long.MAX_VALUE;
-        for (final long value : values) {
-            least = Math.min(least, value);
-        }
-        return least;
     }
 
     private static long median(final long[] values) {

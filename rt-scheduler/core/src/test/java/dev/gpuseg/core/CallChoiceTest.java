@@ -92,17 +92,6 @@ class CallChoiceTest {
     }
 
     @Test
-    void shouldStayWhereTheOtherWayIsNotShorterThanEachOfTheLatest() {
-        tryBoth(5_230);
-        for (int i = 0; i < CallChoice.FIRST_PROBE; i++) {
-            choice.ended(choice.patienceNs(), i % 2 == 0 ? 5_230 : 7_000);
-        }
-        assertEquals(0, choice.patienceNs());
-        choice.ended(0, WITH);
-        assertTrue(choice.isChosen());
-    }
-
-    @Test
     void shouldTryTheOtherWayEverMoreRarely() {
         tryBoth(13_000);
         int probes = 0;

@@ -146,7 +146,7 @@ final class GpuTurns {
         if (highest > 0 && task.optimistic && !isReserved && scheduler.highestPriority(task.contextId) == highest
             && beginNs - changedNs >= UNREST_NS
             && (task.meetsLower || !desired.hasDisabled(gpu) && turns.holder() >= 0 && !isShared)) {
-            task.patienceNs = task.calls().patienceNs();
+            task.patienceNs = task.calls.patienceNs();
             task.beganNs = beginNs;
             task.preemptionsBefore = task.preemptions;
         }
@@ -164,7 +164,7 @@ final class GpuTurns {
     void ends(final TaskEntry task, final long endNs) {
         if (task.beganNs > 0 && (task.meetsLower || turns.holder() >= 0)
             && task.preemptions == task.preemptionsBefore) {
-            task.calls().ended(task.patienceNs, endNs - task.beganNs);
+            task.calls.ended(task.patienceNs, endNs - task.beganNs);
         }
         task.beganNs = 0;
     }

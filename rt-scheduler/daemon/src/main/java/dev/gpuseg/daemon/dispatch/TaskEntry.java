@@ -24,8 +24,8 @@ final class TaskEntry {
     boolean optimistic;
     /** A segment of it was begun without waiting. */
     boolean begunUnasked;
-    private final CallChoice besideBestEffort = new CallChoice();
-    private final CallChoice besideLower = new CallChoice();
+    /** Whether best effort, or a lower task that has the GPU, is disabled for its segments. */
+    final CallChoice calls = new CallChoice();
     /** How long the begun segment may go without, ns from {@link #beganNs}; 0 not at all. */
     long patienceNs;
     /** When it began, CLOCK_MONOTONIC ns; 0 if others can disturb it, too. */
@@ -70,11 +70,6 @@ final class TaskEntry {
         this.request = request;
         priority = request.priority();
         gpuPriority = request.gpuPriority();
-    }
-
-    /** Whether best effort is disabled for its segments, or the lower task that has the GPU when they begin. */
-    CallChoice calls() {
-        return meetsLower ? besideLower : besideBestEffort;
     }
 
     int clientId() {

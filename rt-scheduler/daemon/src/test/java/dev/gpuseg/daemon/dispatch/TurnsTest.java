@@ -440,17 +440,6 @@ class TurnsTest {
         }
     }
 
-    @Test
-    void shouldTryBesideBestEffortAndBesideALowerTaskEachByItself() {
-        final TaskEntry high = withoutCalls();
-        final TaskEntry low = task(4, 40);
-        settle();
-        assertTrue(preempting(low, high, 6 * MS).contains(4), "the first with the call");
-        assertFalse(preempting(low, high, 5 * MS).contains(4), "the next without");
-        pass(20 * MS);
-        assertFalse(segment(high, 5 * MS).startsWith("[1, 2"), "as before beside best effort");
-    }
-
     /** Two tasks whose segments are shorter where the lower one is left to its slice. */
     private void learned(final TaskEntry low, final TaskEntry high) {
         settle();
@@ -533,7 +522,7 @@ class TurnsTest {
             rig.end(middle, middleTicket);
             rig.end(low, ticket);
         }
-        assertFalse(low.calls().isChosen());
+        assertFalse(low.calls.isChosen());
     }
 
     /** Beside a short slice best effort would have too much of the GPU. */
