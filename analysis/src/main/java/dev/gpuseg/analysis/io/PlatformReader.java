@@ -30,7 +30,7 @@ final class PlatformReader {
     private static final Set<String> QUIET_KEYS = Set.of("epsilon", "alpha");
     private static final Set<String> STALL_KEYS = Set.of("length", "period");
     private static final Set<String> SPACE_KEYS = Set.of("reserve", "slowdown", "in_flight");
-    private static final Set<String> TURN_KEYS = Set.of("slice", "contexts", "wait", "samples");
+    private static final Set<String> TURN_KEYS = Set.of("slice", "contexts", "wait", "samples", "together");
     private static final Set<String> NEWCOMER_KEYS = Set.of("delay", "period");
 
     /** Follows the profile's name in reports. */
@@ -144,6 +144,7 @@ final class PlatformReader {
         }
         final Node wait = node.get("wait");
         final Node samples = node.get("samples");
+        final Node together = node.get("together");
         if (wait != null && wait.durationNs() == 0) {
             throw wait.refuse("is 0; write the longest wait of a begin that was measured, like 1.2ms, or leave it out");
         }
@@ -152,7 +153,8 @@ final class PlatformReader {
                 + "measured; write wait: 1.2ms, or leave samples out");
         }
         return new TurnLimits(slice.durationNs(), node.required("contexts").integer(1, PlatformLimits.MAX_CONTEXTS),
-            wait == null ? 0 : wait.durationNs(), samples == null ? 0 : samples.integer(1, Integer.MAX_VALUE));
+            wait == null ? 0 : wait.durationNs(), samples == null ? 0 : samples.integer(1, Integer.MAX_VALUE),
+            together != null && together.flag());
     }
 
     /** By how much device times are longer at the lowest clock; 0 if that is not said. */

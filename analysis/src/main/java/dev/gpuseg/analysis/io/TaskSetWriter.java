@@ -136,6 +136,9 @@ public final class TaskSetWriter {
             if (limits.turns().samples() > 0) {
                 out.writeNumberField("samples", limits.turns().samples());
             }
+            if (limits.turns().together()) {
+                out.writeBooleanField("together", true);
+            }
             out.writeEndObject();
         }
     }

@@ -9,8 +9,10 @@ package dev.gpuseg.analysis.model;
  * @param waitNs   how long a wait lasts at most in which no other real-time context is served, the switch that ends it
  *                 included; measured; 0 = not stated, then it follows from slice and contexts
  * @param samples  of how many waits that is the longest; 0 = not stated
+ * @param together whether real-time tasks of a GPU share it by slices, too, and none is disabled for another (policy
+ *                 classes with one class for all)
  */
-public record TurnLimits(long sliceNs, int contexts, long waitNs, int samples) {
+public record TurnLimits(long sliceNs, int contexts, long waitNs, int samples, boolean together) {
     /** Validates the ranges. */
     public TurnLimits {
         Task.requireTime("platform: turns: slice", sliceNs);
@@ -35,7 +37,17 @@ public record TurnLimits(long sliceNs, int contexts, long waitNs, int samples) {
      * @param contexts as above
      */
     public TurnLimits(final long sliceNs, final int contexts) {
-        this(sliceNs, contexts, 0, 0);
+        this(sliceNs, contexts, 0, 0, false);
+    }
+
+    /**
+     * The same with other slices and contexts, and without a measured wait.
+     *
+     * @param ns  longest time slice of a best-effort context
+     * @param met most best-effort contexts that a wait can meet
+     */
+    public TurnLimits with(final long ns, final int met) {
+        return new TurnLimits(ns, met, 0, 0, together);
     }
 
     /** Whether the wait was measured. */

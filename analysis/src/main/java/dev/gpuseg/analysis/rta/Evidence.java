@@ -43,8 +43,9 @@ final class Evidence {
             case U3 -> "`gpuseg status`: the process that has the turn counts, the one that is next, and those that "
                 + "are idle or younger than 2 s, if they can have work, each as often as it has channel groups";
             case U4 -> "by the source of the task: its kernels are one graph, or launched ahead of the GPU";
-            case U5 -> "sharing: turns, policy fp, mechanism nvidia, one GPU, no limited share of its user, a "
-                + "budget of at least the bound; `gpuseg status --json`: admission.begins is turns";
+            case U5 -> "sharing: turns, policy fp (classes where turns say together), mechanism nvidia, one GPU, no "
+                + "limited share of its user, a budget of at least the bound; `gpuseg status --json`: "
+                + "admission.begins is turns";
             case U6 -> "the driver decides it; a call took 240us on an H200, so theta must be at least that there";
             case E1 -> "by the source of the task: it marks its release (gpuseg_job, a period)";
             case E2 -> "`chrt -p PID` shows SCHED_DEADLINE, runtime, deadline and period";

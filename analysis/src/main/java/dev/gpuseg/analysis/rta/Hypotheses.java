@@ -219,7 +219,7 @@ public final class Hypotheses {
             + "task is open (newcomers: none, or newcomers: {delay: 60ms, period: 2s})");
     }
 
-    /** Today's daemon disables contexts of lower real-time tasks by calls, and takes no turns with several GPUs. */
+    /** Under policy fp contexts of lower real-time tasks are disabled, and with several GPUs nothing is by turns. */
     private static Finding neverDisabled(final TaskSet set) {
         if (set == null) {
             return new Finding(Hypothesis.U5, Status.BY_SET, "");
@@ -228,13 +228,19 @@ public final class Hypotheses {
             return new Finding(Hypothesis.U5, Status.FAILS, "with " + set.platform().gpus().size() + " GPUs the daemon "
                 + "gives no turns");
         }
+        final TurnLimits turns = set.platform().limits().turns();
         Task first = null;
         for (final Task task : set.tasks()) {
             if (!task.bestEffort() && usesGpu(task)) {
+                if (first != null && turns != null && turns.together()) {
+                    return new Finding(Hypothesis.U5, Status.TO_ENSURE, "tasks share the GPU by slices (turns: "
+                        + "together), which admission gives by this file, whatever is open; "
+                        + Evidence.of(Hypothesis.U5));
+                }
                 if (first != null) {
                     return new Finding(Hypothesis.U5, Status.FAILS, "tasks \"" + first.name() + "\" and \""
-                        + task.name() + "\" use one GPU, and the daemon disables the context of the lower one by "
-                        + "calls");
+                        + task.name() + "\" use one GPU, and policy fp disables the context of the lower one by calls; "
+                        + "write turns: {…, together: true}, and run policy classes with class_width: 99");
                 }
                 first = task;
             }

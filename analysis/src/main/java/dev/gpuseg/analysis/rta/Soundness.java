@@ -76,7 +76,8 @@ public record Soundness(Verdict verdict, String text, List<Finding> findings) {
      */
     public static Soundness of(final AnalysisDescription analysis, final TaskSet set, final boolean boosted) {
         final List<Finding> findings = Hypotheses.of(analysis, set, boosted);
-        final String where = where(analysis.name(), set != null && !set.platform().space().isNone());
+        final String where = isTogether(analysis, set) ? "policy classes of class_width 99 at level 3"
+            : where(analysis.name(), set != null && !set.platform().space().isNone());
         final String fails = list(findings, Status.FAILS);
         final String stated = list(findings, Status.NOT_STATED);
         final String checked = list(findings, Status.NOT_CHECKED);
@@ -87,6 +88,12 @@ public record Soundness(Verdict verdict, String text, List<Finding> findings) {
         }
         return open.isEmpty() ? new Soundness(Verdict.SOUND, "sound for this scheduler with " + where, findings)
             : new Soundness(Verdict.CONDITIONAL, "sound for this scheduler with " + where + ", if " + open, findings);
+    }
+
+    /** The bounds count real-time contexts that no policy disables. */
+    private static boolean isTogether(final AnalysisDescription analysis, final TaskSet set) {
+        return analysis.model() == Model.TURNS && set != null && set.platform().limits().turns() != null
+            && set.platform().limits().turns().together();
     }
 
     private static String list(final List<Finding> findings, final Status status) {

@@ -48,13 +48,15 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
         final AnalysisResult calls = byCalls.analyse(set);
         final AnalysisResult turns = byTurns.analyse(set);
         final Soundness sound = Soundness.of(byTurns.description(), set);
+        final boolean together = set.platform().limits().turns().together();
         final boolean better = sound.verdict() != Soundness.Verdict.NOT_SOUND && turns.schedulable();
         final List<String> lines = new ArrayList<>();
         lines.add("turns: begins that wait for no driver call (" + byTurns.name() + ") "
             + (turns.schedulable() ? "keep every deadline" : "can miss a deadline") + ", begins with calls ("
             + byCalls.name() + ") " + (calls.schedulable() ? "keep every deadline" : "can miss a deadline")
-            + "; the bounds are those of " + (better ? byTurns.name() + ", by which --admission enforce runs the set"
-            : byCalls.name() + ", by which --admission enforce runs the set, without turns"));
+            + "; the bounds are those of " + (better ? byTurns.name() : byCalls.name())
+            + ", by which --admission enforce runs the set" + (better ? together ? " under policy classes" : ""
+            : together ? " under policy fp, without turns" : ", without turns"));
         if (sound.verdict() == Soundness.Verdict.NOT_SOUND) {
             lines.add("turns: " + byTurns.name() + " is " + sound.text());
         }
@@ -99,7 +101,7 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
         final int contexts = stated.contexts();
         for (final long ns : SLICES_NS) {
             final TaskSet tried = set.withPlatform(set.platform().withLimits(set.platform().limits()
-                .withTurns(new TurnLimits(ns, contexts))));
+                .withTurns(stated.with(ns, contexts))));
             if (byTurns.analyse(tried).schedulable()) {
                 return byTurns.name() + " accepts the set with slices of best effort up to " + Durations.format(ns)
                     + (ns == SLICES_NS[0] ? " and more" : "");

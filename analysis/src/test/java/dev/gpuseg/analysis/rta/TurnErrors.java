@@ -42,14 +42,14 @@ public enum TurnErrors {
         return switch (this) {
             case ONE_MORE -> set;
             case CONTEXT -> turns.contexts() == 1 ? set : set.withPlatform(set.platform().withLimits(limits.withTurns(
-                new TurnLimits(turns.sliceNs(), turns.contexts() - 1))));
+                turns.with(turns.sliceNs(), turns.contexts() - 1))));
             case BURST -> set.withTasks(set.tasks().stream().map(TurnErrors::fewerBursts).toList());
             case NEWCOMER -> set.withPlatform(set.platform().withLimits(new PlatformLimits(limits.clockPermille(), true,
                 0, 0, 0, 0, turns)));
             case SWITCH -> set.withPlatform(set.platform().withGpus(set.platform().gpus().stream().map(gpu -> new Gpu(
                 gpu.epsilonNs(), 0, Math.max(0, gpu.thetaNs() - 1), gpu.timesliceNs())).toList()));
             case SLICE -> set.withPlatform(set.platform().withLimits(limits.withTurns(
-                new TurnLimits(Math.max(1, turns.sliceNs() - 1), turns.contexts()))));
+                turns.with(Math.max(1, turns.sliceNs() - 1), turns.contexts()))));
         };
     }
 

@@ -111,7 +111,7 @@ class TurnsSuspendTest {
             + "900us, measured with 2 best-effort contexts in 600 waits, so one is longer with a probability of at "
             + "most 0.50 %")), sound.findings().toString());
         final TaskSet again = new TaskSetReader().readText(TaskSetWriter.json(set), "again.json");
-        assertEquals(new TurnLimits(500 * US, 2, 900 * US, 600), again.platform().limits().turns());
+        assertEquals(new TurnLimits(500 * US, 2, 900 * US, 600, false), again.platform().limits().turns());
         assertTrue(TurnChoice.of(set).orElseThrow().lines().toString().contains("measured waits 0.9 ms"),
             TurnChoice.of(set).orElseThrow().lines().toString());
     }
@@ -169,6 +169,7 @@ class TurnsSuspendTest {
         "turns: {slice: 500us, contexts: 2, wait: 0ms} | wait",
         "turns: {slice: 500us, contexts: 2, wait: 3} | unit",
         "turns: {slice: 500us, contexts: 2, samples: 3} | wait is missing",
+        "turns: {slice: 500us, contexts: 2, together: 1} | together",
         "turns: {slice: 500us, contexts: 2, length: 1ms} | length"})
     void shouldRefuseOtherTurnsInOneLine(final String text, final String expected) {
         final String said = assertThrows(InvalidFileException.class, () -> set(", " + text, CAMERA)).getMessage();
@@ -233,6 +234,28 @@ class TurnsSuspendTest {
         final TurnChoice choice = TurnChoice.of(two).orElseThrow();
         assertTrue(choice.turns().schedulable() && !choice.calls().schedulable() && !choice.takesTurns());
         assertTrue(choice.lines().get(1).contains("U5: "), choice.lines().get(1));
+    }
+
+    /** Two real-time tasks on one GPU that no policy disables: what accepts them runs, and everything says how. */
+    @Test
+    void shouldTakeTurnsOfSeveralTasksWhereNoneIsDisabled() throws Exception {
+        final TaskSet two = set(TURNS.replace("2}", "2, together: true}") + ", newcomers: none", CAMERA,
+            CAMERA.replace("camera", "plan").replace("70", "60").replace("cpu: 1", "cpu: 2"));
+        final TurnChoice choice = TurnChoice.of(two).orElseThrow();
+        assertTrue(choice.takesTurns(), choice.lines().get(0));
+        assertTrue(choice.lines().get(0).endsWith("the bounds are those of turns-suspend, by which --admission enforce "
+            + "runs the set under policy classes"), choice.lines().get(0));
+        final Soundness sound = Soundness.of(Analyses.describe("turns-suspend"), two);
+        assertTrue(sound.text().startsWith("sound for this scheduler with policy classes of class_width 99 at level 3, "
+            + "if U2: "), sound.text());
+        assertTrue(sound.findings().stream().anyMatch(f -> f.detail().startsWith("tasks share the GPU by slices")));
+        final TaskSet again = new TaskSetReader().readText(TaskSetWriter.json(two), "again.json");
+        assertEquals(two.platform().limits(), again.platform().limits());
+        final TaskSet late = set(TURNS.replace("2}", "2, together: true}") + ", newcomers: none", CAMERA,
+            CAMERA.replace("camera", "plan").replace("70", "60").replace("cpu: 1", "cpu: 2").replace("period:",
+                "deadline: 9ms, period:"));
+        assertTrue(TurnChoice.of(late).orElseThrow().lines().get(0).endsWith("the bounds are those of "
+            + "gcaps-window-suspend, by which --admission enforce runs the set under policy fp, without turns"));
     }
 
     /** Turns have no bound for two tasks of one process, calls have: no choice, and no refusal of the whole set. */

@@ -291,7 +291,7 @@ public final class ProvenAdmission implements AdmissionControl {
      * task begins change from turns to calls only, and the job in progress must keep its deadline (theorem 17).
      */
     private Verdict decide(final SoundAnalysis plain, final List<Admitted> admitted) {
-        final TurnProof proof = TurnProof.of(settings, plain, noTurns);
+        final TurnProof proof = TurnProof.of(settings, plain, policy, noTurns);
         final Prospect calls = judge(plain, admitted);
         if (!takesTurns && (!proof.isStated() || !plain.exists())) {
             return new Verdict(calls, null, false, crossing);
@@ -302,6 +302,10 @@ public final class ProvenAdmission implements AdmissionControl {
             && admitted.stream().anyMatch(same -> isOf(same, task.clientId(), task.request().name())))
             .findFirst().orElse(null);
         final boolean anyRealTime = admitted.stream().anyMatch(Admitted::isRealTime);
+        if (proof.together() != null && anyRealTime && (open == null ? turns.proven() : takesTurns)) {
+            // what is open changes neither bounds nor slices; no other bounds could follow
+            return new Verdict(turns, calls, true, null);
+        }
         if (open == null || !takesTurns) {
             final boolean chosen = open == null && anyRealTime && turns.proven()
                 && !(calls.proven() && awaitsMore(admitted));
@@ -334,14 +338,17 @@ public final class ProvenAdmission implements AdmissionControl {
 
     private Prospect judgeTurns(final TurnProof proof, final SoundAnalysis plain, final List<Admitted> admitted) {
         final String conflict = proof.conflict(admitted);
-        return conflict.isEmpty() ? proof.checked(judgeBy(proof.analysis(), false, admitted, crossing), admitted)
+        return conflict.isEmpty() ? proof.checked(judgeBy(proof.analysis(), false, admitted, crossing,
+            proof.together() != null), admitted)
             : Prospect.unproven(proof.analysis(), conflict);
     }
 
     /** What the other bounds say, after a refusal by those that would run. */
     private String ofOther(final Verdict verdict, final String newcomer) {
         final String text = verdict.other() == null || verdict.other().analysis() == null ? ""
-            : "; by turns: " + Refusal.text(verdict.other(), newcomer);
+            : "; by turns: " + Refusal.text(verdict.other(), newcomer)
+            + (verdict.other().set() != null && settings.platform().limits().turns().together()
+            ? "; counted is all that the file declares (turns: together)" : "");
         return text + (takesTurns && verdict.crossing() != null ? "; counted is a job of \""
             + verdict.crossing().name() + "\" that began by turns: open it after this task, not before" : "");
     }
@@ -359,7 +366,8 @@ public final class ProvenAdmission implements AdmissionControl {
 
     private void tell(final Prospect prospect) {
         changes = true;
-        control.take(takesTurns, "admission " + (takesTurns ? "by turns: " : "by calls: ")
+        control.take(takesTurns, takesTurns ? TurnProof.of(settings, sound, policy, noTurns).slicesNs() : Map.of(),
+            "admission " + (takesTurns ? "by turns: " : "by calls: ")
             + TurnProof.text(prospect.analysis(), settings.platform()));
     }
 
@@ -732,19 +740,22 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         final boolean boosts = admitted.stream().anyMatch(Boosts::counts);
         final SoundAnalysis by = boosts ? plain.boosted() : plain;
-        return by.exists() ? judgeBy(by.analysis(), boosts, admitted, crossed) : Prospect.unproven(null, by.reason());
+        return by.exists() ? judgeBy(by.analysis(), boosts, admitted, crossed, false)
+            : Prospect.unproven(null, by.reason());
     }
 
+    /** {@code wholeFile}: with all declared tasks, open or not; they share their GPU by time slices. */
     private Prospect judgeBy(final Analysis analysis, final boolean boosts, final List<Admitted> admitted,
-        final Crossing crossed) {
+        final Crossing crossed, final boolean wholeFile) {
         final List<Task> placed = new ArrayList<>();
         if (settings.declared() != null) {
             for (final Task task : settings.declared().tasks()) {
-                if (task.gpuSegmentCount() == 0) {
+                if (task.gpuSegmentCount() == 0 || wholeFile
+                    && admitted.stream().noneMatch(open -> isDeclaredAs(open, task))) {
                     placed.add(task);
                 }
                 for (final Admitted open : admitted) {
-                    if (open.source() == Admitted.Source.DECLARED && open.request().name().equals(task.name())) {
+                    if (isDeclaredAs(open, task)) {
                         placed.add(asOpened(task, open, crossed));
                     }
                 }
@@ -752,7 +763,7 @@ public final class ProvenAdmission implements AdmissionControl {
         }
         // a gate preempts nothing, so contexts do not matter to its analysis
         String disorder = capabilities.level() == Capabilities.GATE ? "" : SharedProcesses.conflict(admitted);
-        if (disorder.isEmpty()) {
+        if (disorder.isEmpty() && !wholeFile) {
             disorder = SharedClasses.conflict(policy, admitted);
         }
         if (disorder.isEmpty() && boosts) {
@@ -775,6 +786,10 @@ public final class ProvenAdmission implements AdmissionControl {
         final String id = settings.declared() == null ? "admitted" : settings.declared().id();
         return withBudgets(Prospect.of(withPartitions(analysis, admitted), id, settings.platform(),
             settings.waitMode(), placed, floating, chains), admitted, boosts, crossed);
+    }
+
+    private static boolean isDeclaredAs(final Admitted open, final Task task) {
+        return open.source() == Admitted.Source.DECLARED && open.request().name().equals(task.name());
     }
 
     /** No proof where a job within its declared times can use up its budget: its overrun action would act. */

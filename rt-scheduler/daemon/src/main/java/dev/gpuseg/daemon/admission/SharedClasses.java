@@ -7,7 +7,8 @@ import java.util.List;
 
 /**
  * Theorem 12 ({@code analysis/docs/classes.md}): where no two real-time tasks of a GPU are in one class, policy classes
- * decides as fixed priority does. Of tasks of one class nothing is proven: they share the GPU as the driver divides it.
+ * decides as fixed priority does. Of tasks of one class nothing is proven, since they share the GPU as the driver
+ * divides it, unless their contexts have time slices and theorem 16 covers them.
  */
 public final class SharedClasses {
     /** A real-time task that uses a GPU. */
@@ -25,9 +26,7 @@ public final class SharedClasses {
      * @return one line, empty if it holds, and for every policy without classes
      */
     public static String conflict(final Policy policy, final TaskSet set) {
-        return conflictOf(policy, set.tasks().stream()
-            .filter(task -> !task.bestEffort() && task.gpuPriority() > 0 && task.gpuSegmentCount() > 0)
-            .map(task -> new Ranked(task.name(), task.gpu(), task.gpuPriority())).toList());
+        return conflictOf(policy, ranked(set));
     }
 
     /**
@@ -40,6 +39,35 @@ public final class SharedClasses {
     static String conflict(final Policy policy, final List<Admitted> admitted) {
         return conflictOf(policy, admitted.stream().filter(Admitted::isRealTime)
             .map(open -> new Ranked(open.request().name(), open.request().gpu(), open.gpuPriority())).toList());
+    }
+
+    /**
+     * What speaks against tasks that share their GPU by time slices, so that none is disabled for another: of those of
+     * a GPU every two have to be in one class.
+     *
+     * @param policy what decides
+     * @param set    tasks with their priorities
+     * @return one line, empty if nothing does
+     */
+    public static String apart(final Policy policy, final TaskSet set) {
+        final List<Ranked> tasks = ranked(set);
+        for (final Ranked a : tasks) {
+            for (final Ranked b : tasks) {
+                if (a != b && a.gpu() == b.gpu() && !policy.runTogether(a.gpuPriority(), b.gpuPriority())) {
+                    return "turns say that real-time tasks are together, and policy " + policy.name() + " disables \""
+                        + (a.gpuPriority() < b.gpuPriority() ? a : b).name() + "\" for \""
+                        + (a.gpuPriority() < b.gpuPriority() ? b : a).name() + "\"; use policy classes with "
+                        + "class_width 99, or leave together out";
+                }
+            }
+        }
+        return "";
+    }
+
+    private static List<Ranked> ranked(final TaskSet set) {
+        return set.tasks().stream()
+            .filter(task -> !task.bestEffort() && task.gpuPriority() > 0 && task.gpuSegmentCount() > 0)
+            .map(task -> new Ranked(task.name(), task.gpu(), task.gpuPriority())).toList();
     }
 
     private static String conflictOf(final Policy policy, final List<Ranked> tasks) {

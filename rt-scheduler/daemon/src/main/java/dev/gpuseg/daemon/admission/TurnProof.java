@@ -3,12 +3,18 @@ package dev.gpuseg.daemon.admission;
 
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Platform;
+import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.Soundness;
+import dev.gpuseg.analysis.rta.TurnSlices;
+import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.conductor.TaskOpen;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Whether theorem 16 of {@code analysis/docs/turns.md}, by which begins wait for no driver call, covers what is
@@ -16,8 +22,10 @@ import java.util.List;
  *
  * @param analysis the analysis; null if nothing asks for it
  * @param obstacle why this daemon takes no turns, one line; empty if it can
+ * @param together what real-time tasks of one GPU are proven with: all that this set declares, whatever is open, so
+ *                 that their slices never change; null if the task that uses the GPU is the only one
  */
-record TurnProof(Analysis analysis, String obstacle) {
+record TurnProof(Analysis analysis, String obstacle, TaskSet together) {
     /** The name of the analysis. */
     static final String ANALYSIS = "turns-suspend";
 
@@ -26,14 +34,34 @@ record TurnProof(Analysis analysis, String obstacle) {
      *
      * @param settings of admission
      * @param sound    of the policy in force
+     * @param policy   that policy
      * @param obstacle why this daemon takes no turns, one line; empty if it can
      */
-    static TurnProof of(final AdmissionSettings settings, final SoundAnalysis sound, final String obstacle) {
+    static TurnProof of(final AdmissionSettings settings, final SoundAnalysis sound, final Policy policy,
+        final String obstacle) {
         if (settings.mode() != AdmissionMode.ENFORCE || settings.platform().limits().turns() == null) {
-            return new TurnProof(null, "");
+            return new TurnProof(null, "", null);
         }
-        return new TurnProof(Analyses.get(ANALYSIS), !obstacle.isEmpty() || sound.turns() ? obstacle
-            : "turns have a sound analysis under policy fp, cores by priority, and threads that suspend only");
+        final TaskSet together = settings.platform().limits().turns().together() ? settings.declared() : null;
+        final String apart = together == null ? "" : SharedClasses.apart(policy, together);
+        return new TurnProof(Analyses.get(ANALYSIS), !obstacle.isEmpty() ? obstacle : sound.turns() ? apart
+            : "turns have a sound analysis under policy fp or classes, cores by priority, and threads that suspend",
+            together);
+    }
+
+    /** The slices of the contexts of real-time tasks, ns by name; empty if they go by rank. */
+    Map<String, Long> slicesNs() {
+        final Map<String, Long> slicesNs = new HashMap<>();
+        if (together != null) {
+            final long[] ofTask = TurnSlices.of(together);
+            for (int i = 0; i < ofTask.length; i++) {
+                final Task task = together.tasks().get(i);
+                if (!task.bestEffort() && task.gpuSegmentCount() > 0) {
+                    slicesNs.put(task.name(), ofTask[i]);
+                }
+            }
+        }
+        return slicesNs;
     }
 
     /** Whether the constants in use speak of turns, and the daemon goes by what is proven. */
@@ -62,6 +90,10 @@ record TurnProof(Analysis analysis, String obstacle) {
             if (task.source() != Admitted.Source.DECLARED) {
                 return who + "is not declared, and turns need its times; declare it in the task-set file";
             }
+            if (together != null && task.gpuPriority() != declaredRank(task)) {
+                return who + "has GPU priority " + task.gpuPriority() + ", and the slices are those of its declared "
+                    + declaredRank(task) + " (turns: together); set it back, or change the file";
+            }
             if (!task.request().optimistic()) {
                 return who + "waits at each begin (GPUSEG_TASK_ALWAYS_WAIT, or optimistic: false); U1 wants begins "
                     + "that do not";
@@ -72,6 +104,11 @@ record TurnProof(Analysis analysis, String obstacle) {
             }
         }
         return "";
+    }
+
+    private int declaredRank(final Admitted task) {
+        return together.tasks().stream().filter(same -> same.name().equals(task.request().name()))
+            .mapToInt(Task::gpuPriority).findFirst().orElse(task.gpuPriority());
     }
 
     /**

@@ -21,6 +21,7 @@ import dev.gpuseg.ipc.journal.EventWriter;
 import dev.gpuseg.ipc.platform.FaultBarrier;
 import dev.gpuseg.ipc.platform.ThreadControl;
 import dev.gpuseg.mechanisms.Mechanism;
+import java.util.Map;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 import org.agrona.concurrent.MessageHandler;
@@ -146,7 +147,7 @@ public final class DispatcherAgent implements Runnable {
      */
     public void keepToProvenRules() {
         anticipation.saysNothing();
-        turns.allow(false);
+        turns.allow(false, Map.of());
     }
 
     /**
@@ -169,12 +170,13 @@ public final class DispatcherAgent implements Runnable {
      * Whether best effort takes turns from now on, and by what that was proven; after what was submitted before, and
      * before what is submitted later. Any thread.
      *
-     * @param taken whether turns are taken
-     * @param proof one line for the journal
+     * @param taken    whether turns are taken
+     * @param slicesNs of the contexts of real-time tasks by their names, ns; others have theirs by rank
+     * @param proof    one line for the journal
      */
-    public void takeTurns(final boolean taken, final String proof) {
+    public void takeTurns(final boolean taken, final Map<String, Long> slicesNs, final String proof) {
         submit(() -> {
-            turns.allow(taken);
+            turns.allow(taken, slicesNs);
             promised.byCalls(!taken);
             journal.settings(proof);
         });

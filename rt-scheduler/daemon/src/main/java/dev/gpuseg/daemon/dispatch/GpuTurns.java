@@ -6,13 +6,15 @@ import dev.gpuseg.core.CallChoice;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.daemon.enforce.DesiredStates;
+import java.util.Map;
 import java.util.function.Consumer;
 
 /**
  * {@link Turns} of one GPU: while real-time tasks are open on it, its best-effort contexts take turns
  * ({@link BestEffortTurns}) and have short time slices, and the contexts of the highest real-time tasks have long ones,
  * so that a begin that waits for no driver call meets one context that yields within a switch
- * ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}). Contexts of lower real-time tasks have short ones, too.
+ * ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}). Contexts of lower real-time tasks have short ones, too, or
+ * all real-time contexts those by which admission proves their bounds.
  *
  * <p>A process takes part if it has channels on the GPU, used CPU time lately ({@link ProcessEntry#isIdle}) and is no
  * longer young: one that loads its modules would have a turn without work. Those that do not take part stay enabled
@@ -48,6 +50,8 @@ final class GpuTurns {
     private final Consumer<ProcessEntry> refreshOne = this::refresh;
     private final TaskTable tasks;
     private boolean isOff;
+    /** By the name of a real-time task. */
+    private Map<String, Long> slicesNs = Map.of();
     /** Turns ended while a real-time task is open: slices stay, since giving them back would delay disables. */
     private boolean keepsSlices;
     private int highest;
@@ -75,10 +79,13 @@ final class GpuTurns {
     /**
      * Whether turns may be taken; they may at first. Of effect with the next {@link #refresh} and {@link #follow}: the
      * call that an open segment went without is made then. Slices are given back once no real-time task is open.
+     *
+     * @param ofTasksNs slices of the contexts of real-time tasks by their names, ns; others have theirs by rank
      */
-    void allow(final boolean allowed) {
+    void allow(final boolean allowed, final Map<String, Long> ofTasksNs) {
         isStale |= isOff == allowed;
         isOff = !allowed;
+        slicesNs = ofTasksNs;
     }
 
     /** Looks at who takes part; whether turns are taken then. */
@@ -110,8 +117,10 @@ final class GpuTurns {
         if (keepsSlices) {
             return;
         }
-        desired.turnSlice(gpu, contextId,
-            isBestEffort ? SHORT_NS : isLower ? LOWER_NS : isHighest(contextId) ? LONG_NS : 0, isBestEffort || isLower);
+        final long givenNs = highest > 0 && priority > 0 ? tasks.sliceNs(contextId, slicesNs) : 0;
+        desired.turnSlice(gpu, contextId, givenNs > 0 ? givenNs
+            : isBestEffort ? SHORT_NS : isLower ? LOWER_NS : isHighest(contextId) ? LONG_NS : 0,
+            isBestEffort || isLower);
     }
 
     /** It has a long slice. */

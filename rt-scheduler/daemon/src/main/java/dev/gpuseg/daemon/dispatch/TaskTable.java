@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import java.util.Map;
 import java.util.function.Consumer;
 
 /** The open tasks by id, from 1. Dispatcher thread only; a look allocates nothing. */
@@ -59,6 +60,17 @@ final class TaskTable {
             }
         }
         return null;
+    }
+
+    /** The shortest of the slices that are given to real-time tasks of a context, ns; 0 if none is. */
+    long sliceNs(final int contextId, final Map<String, Long> slicesNs) {
+        long shortest = 0;
+        for (int id = 1; id <= highest && !slicesNs.isEmpty(); id++) {
+            final Long given = isOf(id, contextId) && tasks[id].gpuRank() > 0 ? slicesNs.get(tasks[id].request.name())
+                : null;
+            shortest = given == null || shortest > 0 && shortest < given ? shortest : given;
+        }
+        return shortest;
     }
 
     /** Whether some task's segments wait for what lower work has in flight: not best effort, and no room of its own. */

@@ -5,6 +5,7 @@ import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.daemon.enforce.DesiredStates;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.Mechanism;
+import java.util.Map;
 
 /**
  * Begins that need no driver call, GPU by GPU ({@link GpuTurns},
@@ -47,10 +48,12 @@ final class Turns {
     /**
      * Whether turns may be taken; they may at first. Of effect with the next {@link #refresh} and {@link #follow}: the
      * call that an open segment went without is made then. Slices are given back once no real-time task is open.
+     *
+     * @param slicesNs of the contexts of real-time tasks by their names, ns; others have theirs by rank
      */
-    void allow(final boolean allowed) {
+    void allow(final boolean allowed, final Map<String, Long> slicesNs) {
         for (final GpuTurns gpu : gpus) {
-            gpu.allow(allowed);
+            gpu.allow(allowed, slicesNs);
         }
     }
 

@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.process;
 import dev.gpuseg.daemon.admission.TurnsControl;
 import dev.gpuseg.daemon.dispatch.DispatcherAgent;
 import dev.gpuseg.daemon.enforce.Enforcer;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -16,8 +17,8 @@ record DaemonTurns(DispatcherAgent dispatcher, Enforcer enforcer) implements Tur
     private static final long LOOK_EVERY_MS = 1;
 
     @Override
-    public void take(final boolean taken, final String proof) {
-        dispatcher.takeTurns(taken, proof);
+    public void take(final boolean taken, final Map<String, Long> slicesNs, final String proof) {
+        dispatcher.takeTurns(taken, slicesNs, proof);
     }
 
     @Override

@@ -9,7 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.HighestClassFirst;
 import dev.gpuseg.core.OverrunAction;
+import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.metrics.PromisedBounds;
@@ -20,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -39,6 +42,8 @@ class TurnAdmissionTest {
     private long nowNs = 5;
     private final List<String> told = new ArrayList<>();
     private boolean inForce = true;
+    private Map<String, Long> slices = Map.of();
+    private Policy policy = FixedPriority.INSTANCE;
 
     private ProvenAdmission admission(final String epsilon, final String turns, final String tasks)
         throws IOException {
@@ -51,13 +56,14 @@ class TurnAdmissionTest {
             + "epsilon: " + epsilon + ", theta: 200us, optimistic: true, clock: 1, newcomers: none" + turns
             + "}\nmode: suspend\ntasks:\n" + tasks);
         final ProvenAdmission admission = new ProvenAdmission(AdmissionSettings.of(mode,
-            AdmissionSettings.declared(file), null, CoreOrder.FP, 1_000 * MS), FixedPriority.INSTANCE, LEVEL_3, 1,
+            AdmissionSettings.declared(file), null, CoreOrder.FP, 1_000 * MS), policy, LEVEL_3, 1,
             directory.resolve("admitted.json"), () -> nowNs, noTurns);
         if (mode == AdmissionMode.ENFORCE) {
             admission.control(new TurnsControl() {
                 @Override
-                public void take(final boolean taken, final String proof) {
+                public void take(final boolean taken, final Map<String, Long> slicesNs, final String proof) {
                     told.add(proof);
+                    slices = slicesNs;
                 }
 
                 @Override
@@ -295,6 +301,51 @@ class TurnAdmissionTest {
         inForce = true;
         assertNull(refuse(only, open(1, "camera", 70, 50, 0)));
         assertEquals("turns", begins(only));
+    }
+
+    private static final String TOGETHER = TURNS.replace("1}", "1, together: true}");
+
+    /** Bounds and slices are those of the whole file, so nothing changes with what is open. */
+    @Test
+    void shouldProveSeveralTasksThatShareTheGpuBySlices() throws IOException {
+        policy = new HighestClassFirst(99);
+        final ProvenAdmission admission = admission("55ms", TOGETHER, CAMERA.formatted("50ms") + PLAN);
+        assertNull(refuse(admission, open(2, "plan", 60, 100, 0)), "the lower one first");
+        assertEquals("turns", begins(admission));
+        final long alone = boundOf(admission, "plan");
+        assertEquals(Map.of("camera", 1_000 * MS, "plan", 1_000 * MS), slices);
+        assertNull(refuse(admission, open(1, "camera", 70, 50, 0)));
+        assertEquals("turns", begins(admission));
+        assertEquals(alone, boundOf(admission, "plan"));
+        assertEquals(1, told.size(), told::toString);
+        final String claim = admission.status(true, 0).path("claim").asText();
+        assertTrue(claim.startsWith("sound for this scheduler with policy classes of class_width 99"), claim);
+        assertTrue(refuse(admission, open(3, "other", 50, 100, 5)).contains("task \"other\" is not declared"));
+        assertTrue(admission.refusePriority(2, "plan", 80, 80).contains("has GPU priority 80, and the slices are those "
+            + "of its declared 60 (turns: together)"));
+        assertTrue(admission.refuseSettings(new PolicySettings(FixedPriority.INSTANCE, null, 0, List.of(), List.of(),
+            "{}")).contains("policy fp disables \"plan\" for \"camera\"; use policy classes with class_width 99"));
+        admission.closed(2, "plan");
+        assertEquals("turns", begins(admission), "the other goes on as before");
+        admission.closed(1, "camera");
+        assertNull(refuse(admission, open(1, "camera", 70, 50, 0)));
+        assertEquals(3, told.size(), "to calls and back, while none was open");
+    }
+
+    @Test
+    void shouldNotProveTasksTogetherThatThePolicyKeepsApartOrTurnsDoNotAccept() throws IOException {
+        refusedByTurns(admission("55ms", TOGETHER, CAMERA.formatted("50ms") + PLAN), open(1, "camera", 70, 50, 0),
+            "policy fp disables \"plan\" for \"camera\"");
+        policy = new HighestClassFirst(65);
+        refusedByTurns(admission("55ms", TOGETHER, CAMERA.formatted("50ms") + PLAN), open(1, "camera", 70, 50, 0),
+            "policy classes disables \"plan\" for \"camera\"");
+        policy = new HighestClassFirst(99);
+        refusedByTurns(admission("55ms", TOGETHER, CAMERA.formatted("8ms") + PLAN), open(2, "plan", 60, 100, 0),
+            "makes \"camera\" miss: bound 12.4ms, deadline 8ms (turns-suspend); no change of this task alone helps: "
+            + "close another one; counted is all that the file declares (turns: together)");
+        final ProvenAdmission one = admission("55ms", TURNS, CAMERA.formatted("50ms") + PLAN);
+        assertNull(refuse(one, open(2, "plan", 60, 100, 0)), "alone");
+        refusedByTurns(one, open(1, "camera", 70, 50, 0), "are in one class of GPU 0 and run together");
     }
 
     @Test

@@ -11,6 +11,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.report.WorstCase;
 import dev.gpuseg.analysis.rta.Analyses;
+import dev.gpuseg.analysis.rta.TurnSlices;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;
 import dev.gpuseg.analysis.sim.SimulationOptions.Hold;
@@ -18,13 +19,18 @@ import dev.gpuseg.analysis.sim.SimulationOptions.Scheduler;
 import dev.gpuseg.analysis.sim.SimulationOptions.Update;
 import dev.gpuseg.analysis.sweep.TurnSets;
 import dev.gpuseg.core.FixedPriority;
+import dev.gpuseg.core.HighestClassFirst;
+import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.Random;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -45,23 +51,30 @@ class TurnSequencesTest {
     /** By calls, and by either: two sets have no window, and epsilon is no term of the bounds by turns. */
     private static final String COUNTS = "[166, 0] [298, 298]";
 
+    private static final int TOGETHER = 104;
     private static final long[] UPDATE_NS = {200 * US, 800 * US, 3_400 * US};
 
     @TempDir
     private Path directory;
     private boolean turns;
+    private Map<String, Long> slices = Map.of();
     private int changes;
     private long nowNs;
 
     private ProvenAdmission admission(final TaskSet set, final String noTurns) {
+        return admission(set, FixedPriority.INSTANCE, noTurns);
+    }
+
+    private ProvenAdmission admission(final TaskSet set, final Policy policy, final String noTurns) {
         turns = false;
         final ProvenAdmission admission = new ProvenAdmission(AdmissionSettings.of(AdmissionMode.ENFORCE, set, null,
-            CoreOrder.FP, 0), FixedPriority.INSTANCE, LEVEL_3, 1, directory.resolve("admitted.json"), () -> nowNs,
+            CoreOrder.FP, 0), policy, LEVEL_3, 1, directory.resolve("admitted.json"), () -> nowNs,
             noTurns);
         admission.control(new TurnsControl() {
             @Override
-            public void take(final boolean taken, final String proof) {
+            public void take(final boolean taken, final Map<String, Long> slicesNs, final String proof) {
                 turns = taken;
+                slices = slicesNs;
                 changes++;
             }
 
@@ -125,6 +138,36 @@ class TurnSequencesTest {
         }
         final String counts = Arrays.toString(calls) + " " + Arrays.toString(either);
         assertEquals(COUNTS, counts, "a change of either bound, or of the sets");
+    }
+
+    /**
+     * Of the same 300 sets as they are, whose tasks share the GPU by slices: each task is admitted, in whatever order,
+     * where theorem 16 accepts all of them, and their slices are those of the whole set.
+     */
+    @Test
+    void shouldAdmitSeveralTasksWhereTurnsProveAllThatTheFileDeclares() {
+        int accepted = 0;
+        for (int k = 0; k < SETS; k++) {
+            final TaskSet set = TurnSets.robot(SEED, k, EPSILON_NS[1], new TurnLimits(100 * US, 1, 0, 0, true));
+            final boolean byTurns = accepts("turns-suspend", set);
+            accepted += byTurns ? 1 : 0;
+            final List<Task> order = new ArrayList<>(set.tasks().stream().filter(TurnSequencesTest::usesGpu).toList());
+            if (order.size() < 2) {
+                continue;
+            }
+            Collections.shuffle(order, new Random(k));
+            final ProvenAdmission admission = admission(set, new HighestClassFirst(99), "");
+            for (int i = 0; i < order.size(); i++) {
+                final boolean opened = open(admission, order.get(i), i + 1);
+                assertTrue(opened == byTurns || opened && i == 0 && !turns, set.id());
+                if (byTurns) {
+                    final int at = set.tasks().indexOf(order.get(i));
+                    assertEquals(TurnSlices.of(set)[at], slices.get(order.get(i).name()), set.id());
+                    assertTrue(turns && admission.status(true, 0).path("proven").asBoolean(), set.id());
+                }
+            }
+        }
+        assertEquals(TOGETHER, accepted, "a change of the bound, or of the sets");
     }
 
     /** What runs, by turns or by calls, is never above what was promised for what is open. */

@@ -17,6 +17,7 @@ import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.journal.EventKind;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class TurnsTest {
@@ -253,7 +254,7 @@ class TurnsTest {
         settle();
         assertEquals(List.of(), off());
         rig = rig(1, true);
-        rig.turns.allow(false);
+        rig.turns.allow(false, Map.of());
         found(1);
         found(2);
         task(3, 50);
@@ -274,7 +275,7 @@ class TurnsTest {
         rig.begin(task, ++ticket, false);
         assertEquals(1, off().size(), "the other process has the turn, without a call");
         rig.enforcer.calls.clear();
-        rig.turns.allow(false);
+        rig.turns.allow(false, Map.of());
         look(0);
         rig.decisions.settle();
         assertEquals(List.of(1, 2), off());
@@ -299,16 +300,41 @@ class TurnsTest {
         found(1);
         found(2);
         settle();
-        rig.turns.allow(false);
+        rig.turns.allow(false, Map.of());
         final TaskEntry task = task(3, 50);
         look(1);
         assertEquals(List.of(), off());
         assertEquals(List.of(), slices());
-        rig.turns.allow(true);
+        rig.turns.allow(true, Map.of());
         look(1);
         assertEquals(List.of(2), off());
         assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 2 " + SHORT, "timeslice 3 " + LONG), slices());
         rig.scheduler.removeTask(task.id, nowNs);
+    }
+
+    /** By which admission proves their bounds: of each task its own, of another real-time one by rank. */
+    @Test
+    void shouldGiveTheContextsOfTasksTheSlicesThatAreAskedFor() {
+        rig = new DispatchRig(PolicyCatalog.builtIn().create("classes", Map.of("class_width", 99)), true, 1, true);
+        found(1);
+        final TaskEntry high = task(2, 50);
+        final TaskEntry low = task(3, 40);
+        task(4, 30);
+        task(5, 0);
+        rig.turns.allow(true, Map.of("task2", 900 * MS, "task3", 7 * MS, "task5", 3 * MS));
+        settle();
+        assertEquals(List.of("timeslice 1 " + SHORT, "timeslice 2 " + 900 * MS, "timeslice 3 " + 7 * MS, "timeslice 4 "
+            + LOWER, "timeslice 5 " + SHORT), slices());
+        rig.begin(low, ++ticket, false);
+        rig.begin(high, ++ticket, false);
+        pass(MS);
+        assertEquals(List.of(1, 5), off(), "best effort is off, and nobody else");
+        rig.end(high, ticket);
+        rig.end(low, ticket - 1);
+        rig.scheduler.removeTask(low.id, nowNs);
+        rig.enforcer.calls.clear();
+        look(1);
+        assertEquals(List.of("timeslice 3 " + SHORT), slices(), "it is best effort now");
     }
 
     private List<String> slices() {

@@ -21,6 +21,7 @@ import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.partition.Partitioning;
 import dev.gpuseg.analysis.report.Refusals;
 import dev.gpuseg.analysis.report.Report;
@@ -341,10 +342,16 @@ final class AnalyzeCommand implements Callable<Integer> {
     /** As the daemon's admission does. Priorities that were to be assigned are in the set. */
     private void requireClassesOfOne(final TaskSet set) {
         final Policy policy = policyFile == null ? null : settings().policy();
-        final String conflict = policy == null ? "" : SharedClasses.conflict(policy, set);
+        final String conflict = policy == null || isTogether(set, policy) ? "" : SharedClasses.conflict(policy, set);
         if (!conflict.isEmpty()) {
             throw new IllegalArgumentException("--policy-file " + policyFile + ": " + conflict);
         }
+    }
+
+    /** Whether real-time tasks share their GPU by slices, so that turns bound them. */
+    private static boolean isTogether(final TaskSet set, final Policy policy) {
+        final TurnLimits turns = set.platform().limits().turns();
+        return turns != null && turns.together() && SharedClasses.apart(policy, set).isEmpty();
     }
 
     private List<Analysis> analyses(final TaskSet set) {
@@ -396,6 +403,9 @@ final class AnalyzeCommand implements Callable<Integer> {
             CoreOrder.FP);
         if (!sound.exists()) {
             throw new IllegalArgumentException("--policy-file " + policyFile + ": " + sound.reason());
+        }
+        if (sound.turns() && isTogether(set, settings.policy())) {
+            return Analyses.get("turns-suspend");
         }
         return sound.analysis() instanceof TimePartitioned p ? p.with(name -> partitions.getOrDefault(name, 0))
             : sound.analysis();

@@ -506,6 +506,14 @@ class AnalyzeCommandTest {
             + "(gpu_priority 60) are in one class of GPU 0 and run together, for which nothing is proven; give them "
             + "priorities of different classes, or use policy fp\n", err.toString());
         assertEquals("", out.toString(), "no bound");
+        final String slices = SET.formatted("200ms").replace("cpus: 2,", "cpus: 2, turns: {slice: 100us, contexts: 1, "
+            + "together: true}, ");
+        for (final String file : new String[] {wide, narrow}) {   // together by slices, or apart by calls
+            out.getBuffer().setLength(0);
+            assertEquals(0, run(file("slices.yaml", slices), "--policy-file", file), err::toString);
+            assertTrue(out.toString().contains((file.equals(wide) ? "turns" : "gcaps-window") + "-suspend: schedulable"),
+                out.toString());
+        }
         final String two = SET.formatted("200ms").replace("cpus: 2,", "cpus: 2, gpus: 2,");
         for (final String apart : new String[] {two.replace("name: b,", "name: b, gpu: 1,"),
             two.replace("priority: 60,", "best_effort: true,")}) {

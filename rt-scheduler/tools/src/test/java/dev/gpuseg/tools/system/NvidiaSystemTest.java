@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.io.TaskSetReader;
+import dev.gpuseg.analysis.rta.TurnSlices;
 import dev.gpuseg.command.ExitCode;
 import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.HeldFile;
@@ -119,8 +121,7 @@ class NvidiaSystemTest {
 
     private Child start(final List<String> before, final List<String> kind, final String... options)
         throws InterruptedException {
-        final List<String> arguments = new ArrayList<>(List.of("--dir", directory().root().toString(), "--policy",
-            "fp"));
+        final List<String> arguments = new ArrayList<>(List.of("--dir", directory().root().toString()));
         arguments.addAll(kind);
         arguments.addAll(DaemonSettings.write(root.resolve("settings.yaml"), "warm-up: false"));
         arguments.addAll(List.of(options));
@@ -178,9 +179,13 @@ class NvidiaSystemTest {
     }
 
     private App realTime(final String pipe, final int priority, final int gpu) throws IOException {
+        return realTime(pipe, priority, gpu, "camera");
+    }
+
+    private App realTime(final String pipe, final int priority, final int gpu, final String name) throws IOException {
         return app(pipe, BUILD.resolve("standin/gpuseg-bench-rt"), "--mode", "segment", "--kernel-ms", "5", "--per",
             "1", "--jobs", "100000", "--pause-ms", "2", "--priority", Integer.toString(priority), "--own-page", "PAGE",
-            "--gpu", Integer.toString(gpu), "--name", "camera");
+            "--gpu", Integer.toString(gpu), "--name", name);
     }
 
     /** A task that is open and begins nothing for a minute. */
@@ -430,6 +435,44 @@ class NvidiaSystemTest {
         final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(directory().journal()));
         assertTrue(replayed.agrees(), replayed.toString());
         assertEquals(0, first.wrong() + second.wrong() + task.wrong());
+    }
+
+    /** Tasks that share the GPU by the slices of the proof: no call disables one for another. */
+    @Test
+    void shouldRunTogetherWhatAdmissionProvesTogether() throws Exception {
+        final Path set = Files.writeString(root.resolve("set.yaml"), """
+            version: 1
+            id: robot
+            platform: {cpus: 2, epsilon: 60ms, theta: 300us, optimistic: true, clock: 1, newcomers: none,
+                       turns: {slice: 100us, contexts: 2, together: true}}
+            tasks:
+              - {name: camera, cpu: 1, period: 100ms, deadline: 40ms, priority: 70,
+                 segments: [{gpu: {host: 1ms, device: 6ms}}]}
+              - {name: plan, cpu: 2, period: 200ms, priority: 60, segments: [{gpu: {host: 1ms, device: 30ms}}]}
+            """);
+        final long planUs = TurnSlices.of(new TaskSetReader().read(set))[1] / 1000;
+        assertTrue(planUs > 1000 && planUs < 30_000, planUs + " us");
+        final Path rules = Files.writeString(root.resolve("policy.yaml"), "version: 1\npolicy: classes\nclass_width: "
+            + "99\n");
+        final Child daemon = daemon("--gpus", "1", "--admission", "enforce", "--taskset", set.toString(),
+            "--policy-file", rules.toString());
+        final App other = knownStranger();
+        final App plan = realTime("", 60, 0, "plan");
+        final App camera = realTime(70, 0);
+        await("both are admitted", () -> status().path("tasks").size() == 2);
+        final JsonNode admission = status().path("admission");
+        assertEquals("turns true", admission.path("begins").asText() + " " + admission.path("proven").asText(),
+            admission::toString);
+        await("all have the slices of the proof", () -> timesliceUs(camera) == TASK_US && timesliceUs(plan) == planUs
+            && timesliceUs(other) == OTHERS_US);
+        final long ofPlan = plan.kernels();
+        final long ofCamera = camera.kernels();
+        await("both work", () -> plan.kernels() > ofPlan + TURNS && camera.kernels() > ofCamera + TURNS);
+        daemon.terminate();
+        daemon.awaitExit(START_LIMIT_S);
+        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(directory().journal()));
+        assertTrue(replayed.agrees(), replayed.toString());
+        assertEquals(0, other.wrong() + plan.wrong() + camera.wrong());
     }
 
     @Test
