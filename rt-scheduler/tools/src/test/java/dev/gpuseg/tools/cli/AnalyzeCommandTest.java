@@ -511,8 +511,8 @@ class AnalyzeCommandTest {
         for (final String file : new String[] {wide, narrow}) {   // together by slices, or apart by calls
             out.getBuffer().setLength(0);
             assertEquals(0, run(file("slices.yaml", slices), "--policy-file", file), err::toString);
-            assertTrue(out.toString().contains((file.equals(wide) ? "turns" : "gcaps-window") + "-suspend: schedulable"),
-                out.toString());
+            final String by = (file.equals(wide) ? "turns" : "gcaps-window") + "-suspend: schedulable";
+            assertTrue(out.toString().contains(by), out.toString());
         }
         final String two = SET.formatted("200ms").replace("cpus: 2,", "cpus: 2, gpus: 2,");
         for (final String apart : new String[] {two.replace("name: b,", "name: b, gpu: 1,"),

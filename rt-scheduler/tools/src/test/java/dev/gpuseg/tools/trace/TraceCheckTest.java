@@ -14,7 +14,9 @@ import dev.gpuseg.tools.rig.StringOutput;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -32,6 +34,8 @@ class TraceCheckTest {
 
     private JournalRing ring;
     private long ticket;
+    /** What admission says before a job, by its number. */
+    private final Map<Integer, String> said = new HashMap<>();
 
     /** Thirty jobs of 3 ms of a task with deadline 5 ms, which is alone; the given one takes 9 ms, or all if -1. */
     private StringOutput check(final String start, final int late, final String... more) throws Exception {
@@ -43,6 +47,10 @@ class TraceCheckTest {
             ring.writeText(EventKind.TASK_OPEN, 1, 0, 1, 1, 1, 0, 0, "{\"name\":\"control\",\"priority\":10}");
             ring.writeText(EventKind.TASK_OPEN, 1, 0, 2, 2, 2, 0, 0, "{\"name\":\"logger\",\"priority\":0}");
             for (int k = 0; k < JOBS; k++) {
+                if (said.containsKey(k)) {
+                    ring.writeText(EventKind.POLICY, 10 * MS * (k + 1) - 1, 0, 0, 0, 0, 0, 0, "settings admission by "
+                        + said.get(k) + " (epsilon 1ms)");
+                }
                 job(10 * MS * (k + 1), late == k || late == -1 ? 9 * MS : 3 * MS);
             }
             agent.drain();
@@ -50,7 +58,7 @@ class TraceCheckTest {
         final Path set = Files.writeString(directory.resolve("set.yaml"), """
             version: 1
             id: one
-            platform: {cpus: 2, epsilon: 1ms}
+            platform: {cpus: 2, epsilon: 1ms, theta: 100us, turns: {slice: 100us, contexts: 1}}
             tasks:
               - {name: control, cpu: 1, period: 10ms, deadline: 5ms, priority: 10,
                  segments: [{gpu: {host: 0ms, device: 2ms}}, {cpu: 1ms}]}
@@ -95,6 +103,23 @@ class TraceCheckTest {
     void shouldHoldResponsesToTheBoundOfTheRecordedPolicyAndMechanism() throws Exception {
         final String edf = check(INTERRUPT.replace("fp", "edf"), 4).out();
         assertTrue(edf.contains("more than the bound 5ms of edf-fp-suspend"), edf);
+    }
+
+    /** 3 ms, one turn and one more with a switch each, a switch back, two calls; whatever the policy. */
+    @Test
+    void shouldHoldResponsesToTheBoundByWhichAdmissionProvedThem() throws Exception {
+        said.put(0, "turns: turns-suspend");
+        final String turns = check(INTERRUPT.replace("fp", "classes"), 4).out();
+        assertTrue(turns.contains("more than the bound 3.7ms of turns-suspend"), turns);
+    }
+
+    @Test
+    void shouldCompareWithNoBoundWhereJobsWereProvenInTwoWays() throws Exception {
+        said.put(0, "turns: turns-suspend");
+        said.put(20, "calls: gcaps-window-suspend");
+        final String both = check(INTERRUPT, 4).out();
+        assertTrue(both.contains("not compared with bounds: jobs ran by turns and by calls")
+            && !both.contains("bound: "), both);
     }
 
     @Test
