@@ -15,7 +15,8 @@ import java.util.function.LongConsumer;
 /** The C watchdog of this daemon: started with it, started again if it dies, left to finish by itself. */
 final class WatchdogProcess implements Watchdog {
     private static final int HIGHEST = 99;
-    private static final long READY_NS = 3_000_000_000L;
+    /** Where all processors are taken a new process can wait for one for seconds. */
+    private static final long READY_NS = 10_000_000_000L;
     private static final long POLL_MS = 2;
     private static final int EXIT_MS = 1_000;
 
