@@ -128,7 +128,16 @@ final class PlatformReader {
         }
         return new PlatformLimits(clockPermille(clock), none || quiet, delayNs, periodNs,
             contexts == null ? 0 : contexts.integer(1, PlatformLimits.MAX_CONTEXTS),
-            samples == null ? 0 : samples.integer(1, Integer.MAX_VALUE), turns(lookUp(node, base, "turns")));
+            samples == null ? 0 : samples.integer(1, Integer.MAX_VALUE), turns(turnsOf(node, base)));
+    }
+
+    /** A set may say that its tasks are together, and leave what turns cost to the profile. */
+    private static Node turnsOf(final Node node, final Node base) throws InvalidFileException {
+        final Node own = node.get("turns");
+        final Node measured = base == null ? null : base.get("turns");
+        final boolean isPart = own != null && measured != null && own.kind() == Node.Kind.MAPPING
+            && own.get("slice") == null && own.get("contexts") == null && own.get("wait") == null;
+        return isPart ? own.over(measured) : lookUp(node, base, "turns");
     }
 
     /** How best effort takes turns; null if that is not said. */

@@ -74,7 +74,8 @@ public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long n
     }
 
     /**
-     * These, and of others what these do not state.
+     * These, and of others what these do not state. Real-time tasks are together if either says so: that is the set's
+     * to say, what turns cost the machine's.
      *
      * @param others of the task set, say, where these are of a profile
      * @return the limits that hold
@@ -84,7 +85,8 @@ public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long n
         return new PlatformLimits(clockPermille == 0 ? others.clockPermille : clockPermille,
             said ? withoutNewcomers : others.withoutNewcomers, said ? newcomerNs : others.newcomerNs,
             said ? newcomerPeriodNs : others.newcomerPeriodNs, contexts == 0 ? others.contexts : contexts,
-            contexts == 0 ? others.samples : samples, turns == null ? others.turns : turns);
+            contexts == 0 ? others.samples : samples, turns == null ? others.turns
+            : others.turns != null && others.turns.together() ? turns.takenTogether() : turns);
     }
 
     /** The factor of the clock as files have it, such as 1.53. */

@@ -50,6 +50,11 @@ public record TurnLimits(long sliceNs, int contexts, long waitNs, int samples, b
         return new TurnLimits(ns, met, 0, 0, together);
     }
 
+    /** The same for real-time tasks that share their GPU by slices. */
+    TurnLimits takenTogether() {
+        return new TurnLimits(sliceNs, contexts, waitNs, samples, true);
+    }
+
     /** Whether the wait was measured. */
     public boolean isMeasured() {
         return waitNs > 0;

@@ -9,7 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.RandomSets;
+import dev.gpuseg.analysis.model.PlatformLimits;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.model.WaitMode;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -199,6 +201,31 @@ class TaskSetReaderTest {
             assertTrue(assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(file)).getMessage()
                 .contains("churn"), wrong);
         }
+    }
+
+    /** That tasks share the GPU is the set's to say, what it costs the machine's; other turns stand for themselves. */
+    @Test
+    void shouldTakeTurnsOfAProfileForTasksThatAreTogether(@TempDir final Path directory) throws IOException {
+        Files.writeString(directory.resolve("h200.yaml"), "cpus: 4\nepsilon: 55ms\nturns: {slice: 100us, contexts: 3, "
+            + "wait: 7ms, samples: 1000}\n");
+        final Path file = directory.resolve("set.yaml");
+        final String platform = "platform: {profile: h200, turns: {%s}}";
+        Files.writeString(file, GOOD.replaceFirst("platform: .*", platform.formatted("together: true")));
+        final TurnLimits together = new TurnLimits(100_000, 3, 7_000_000, 1000, true);
+        assertEquals(together, new TaskSetReader().read(file).platform().limits().turns());
+        assertNull(new TaskSetSchema().firstComplaint("{\"version\": 1, \"id\": \"s\", \"platform\": {\"profile\": "
+            + "\"h200\", \"turns\": {\"together\": true}}, \"tasks\": [{\"name\": \"a\", \"period\": \"10ms\", "
+            + "\"segments\": [{\"cpu\": \"1ms\"}]}]}"));
+        Files.writeString(file, GOOD.replaceFirst("platform: .*", platform.formatted("slice: 1ms, contexts: 2")));
+        assertEquals(new TurnLimits(1_000_000, 2), new TaskSetReader().read(file).platform().limits().turns());
+        final PlatformLimits measured = PlatformLimits.NONE.withTurns(new TurnLimits(100_000, 3, 7_000_000, 1000,
+            false));
+        assertEquals(together, measured.over(PlatformLimits.NONE.withTurns(new TurnLimits(1, 1, 0, 0, true))).turns());
+        assertEquals(measured, measured.over(PlatformLimits.NONE.withTurns(new TurnLimits(1, 1))));
+        Files.writeString(file, GOOD.replaceFirst("platform: .*", "platform: {cpus: 4, epsilon: 1ms, turns: {together: "
+            + "true}}"));
+        assertTrue(assertThrows(InvalidFileException.class, () -> new TaskSetReader().read(file)).getMessage()
+            .contains("slice"));
     }
 
     @Property(tries = 200)

@@ -23,7 +23,7 @@ import java.util.Map;
  * @param analysis the analysis; null if nothing asks for it
  * @param obstacle why this daemon takes no turns, one line; empty if it can
  * @param together what real-time tasks of one GPU are proven with: all that this set declares, whatever is open, so
- *                 that their slices never change; null if the task that uses the GPU is the only one
+ *                 that their slices never change; null where turns do not say that tasks are together
  */
 record TurnProof(Analysis analysis, String obstacle, TaskSet together) {
     /** The name of the analysis. */
