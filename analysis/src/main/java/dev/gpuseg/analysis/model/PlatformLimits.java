@@ -112,7 +112,8 @@ public record PlatformLimits(int clockPermille, boolean withoutNewcomers, long n
         if (turns != null) {
             said.add("turns of " + Durations.format(turns.sliceNs()) + " slices, " + turns.contexts()
                 + (turns.contexts() == 1 ? " context" : " contexts") + " met"
-                + (turns.isMeasured() ? ", waits of at most " + Durations.format(turns.waitNs()) + " measured" : ""));
+                + (turns.isMeasured() ? ", waits of at most " + Durations.format(turns.waitNs()) + " measured" : "")
+                + (turns.together() ? ", real-time tasks together" : ""));
         }
         return String.join(", ", said);
     }

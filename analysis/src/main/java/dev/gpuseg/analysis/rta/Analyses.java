@@ -167,6 +167,11 @@ public final class Analyses {
         return get("gcaps-window-" + mode.word());
     }
 
+    /** The analysis of begins that wait for no driver call, for a platform that states how best effort takes turns. */
+    public static Analysis byTurns() {
+        return get(TurnsSuspend.NAME);
+    }
+
     /**
      * One analysis.
      *

@@ -41,7 +41,7 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
             return Optional.empty();
         }
         final Analysis byCalls = Analyses.recommended(set.mode());
-        final Analysis byTurns = Analyses.get(TurnsSuspend.NAME);
+        final Analysis byTurns = Analyses.byTurns();
         if (!Hypotheses.conflict(byTurns.description(), set).isEmpty()) {
             return Optional.empty();
         }
@@ -72,7 +72,7 @@ public record TurnChoice(AnalysisResult calls, AnalysisResult turns, boolean tak
 
     private static void addWaits(final TaskSet set, final AnalysisResult turns, final List<String> lines) {
         final PreparedSet s = PreparedSet.of(set);
-        final TurnsSuspend.Work work = ((TurnsSuspend) Analyses.get(TurnsSuspend.NAME)).begin(s, s.deadline.clone());
+        final TurnsSuspend.Work work = ((TurnsSuspend) Analyses.byTurns()).begin(s, s.deadline.clone());
         for (int p = 0; p < s.realTimeCount; p++) {
             final TaskResult task = turns.tasks().get(s.index[p]);
             final Terms terms = task.terms() != null ? task.terms() : task.passed();

@@ -17,7 +17,7 @@ public final class TurnSlices {
      */
     public static long[] of(final TaskSet set) {
         final PreparedSet s = PreparedSet.of(set);
-        final TurnsSuspend.Work work = ((TurnsSuspend) Analyses.get(TurnsSuspend.NAME)).begin(s, s.deadline.clone());
+        final TurnsSuspend.Work work = ((TurnsSuspend) Analyses.byTurns()).begin(s, s.deadline.clone());
         final long[] slices = new long[s.count];
         for (int p = 0; p < s.realTimeCount; p++) {
             slices[s.index[p]] = work.slice[p];
@@ -36,7 +36,7 @@ public final class TurnSlices {
      */
     public static long waitNs(final TaskSet set, final String name) {
         final PreparedSet s = PreparedSet.of(set);
-        final TurnsSuspend.Work work = ((TurnsSuspend) Analyses.get(TurnsSuspend.NAME)).begin(s, s.deadline.clone());
+        final TurnsSuspend.Work work = ((TurnsSuspend) Analyses.byTurns()).begin(s, s.deadline.clone());
         for (int p = 0; p < s.realTimeCount; p++) {
             if (set.tasks().get(s.index[p]).name().equals(name)) {
                 return work.waitNs(p);

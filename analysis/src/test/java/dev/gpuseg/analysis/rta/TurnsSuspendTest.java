@@ -251,6 +251,8 @@ class TurnsSuspendTest {
         assertTrue(sound.findings().stream().anyMatch(f -> f.detail().startsWith("tasks share the GPU by slices")));
         final TaskSet again = new TaskSetReader().readText(TaskSetWriter.json(two), "again.json");
         assertEquals(two.platform().limits(), again.platform().limits());
+        assertEquals("clock 1, no new contexts, turns of 500us slices, 2 contexts met, real-time tasks together",
+            two.platform().limits().text());
         final TaskSet late = set(TURNS.replace("2}", "2, together: true}") + ", newcomers: none", CAMERA,
             CAMERA.replace("camera", "plan").replace("70", "60").replace("cpu: 1", "cpu: 2").replace("period:",
                 "deadline: 9ms, period:"));

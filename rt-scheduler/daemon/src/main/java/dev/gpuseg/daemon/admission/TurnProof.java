@@ -27,7 +27,7 @@ import java.util.Map;
  */
 record TurnProof(Analysis analysis, String obstacle, TaskSet together) {
     /** The name of the analysis. */
-    static final String ANALYSIS = "turns-suspend";
+    static final String ANALYSIS = Analyses.byTurns().name();
 
     /**
      * What is possible with the constants in use.
@@ -44,7 +44,7 @@ record TurnProof(Analysis analysis, String obstacle, TaskSet together) {
         }
         final TaskSet together = settings.platform().limits().turns().together() ? settings.declared() : null;
         final String apart = together == null ? "" : SharedClasses.apart(policy, together);
-        return new TurnProof(Analyses.get(ANALYSIS), !obstacle.isEmpty() ? obstacle : sound.turns() ? apart
+        return new TurnProof(Analyses.byTurns(), !obstacle.isEmpty() ? obstacle : sound.turns() ? apart
             : "turns have a sound analysis under policy fp or classes, cores by priority, and threads that suspend",
             together);
     }

@@ -117,10 +117,9 @@ final class GpuTurns {
         if (keepsSlices) {
             return;
         }
-        final long givenNs = highest > 0 && priority > 0 ? tasks.sliceNs(contextId, slicesNs) : 0;
-        desired.turnSlice(gpu, contextId, givenNs > 0 ? givenNs
-            : isBestEffort ? SHORT_NS : isLower ? LOWER_NS : isHighest(contextId) ? LONG_NS : 0,
-            isBestEffort || isLower);
+        final long ofProofNs = highest > 0 && priority > 0 ? tasks.sliceNs(contextId, slicesNs) : 0;
+        desired.turnSlice(gpu, contextId, isBestEffort ? SHORT_NS : ofProofNs > 0 ? ofProofNs
+            : isLower ? LOWER_NS : isHighest(contextId) ? LONG_NS : 0, isBestEffort || isLower);
     }
 
     /** It has a long slice. */

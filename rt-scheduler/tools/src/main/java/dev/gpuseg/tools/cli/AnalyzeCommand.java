@@ -405,7 +405,7 @@ final class AnalyzeCommand implements Callable<Integer> {
             throw new IllegalArgumentException("--policy-file " + policyFile + ": " + sound.reason());
         }
         if (sound.turns() && isTogether(set, settings.policy())) {
-            return Analyses.get("turns-suspend");
+            return Analyses.byTurns();
         }
         return sound.analysis() instanceof TimePartitioned p ? p.with(name -> partitions.getOrDefault(name, 0))
             : sound.analysis();

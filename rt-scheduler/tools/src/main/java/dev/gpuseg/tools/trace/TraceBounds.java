@@ -22,15 +22,14 @@ import java.util.stream.Collectors;
 
 /**
  * The bounds that a recording can be held to: those by turns, if admission proved all by them, else those of the
- * analysis that is sound for its policy and mechanism. How
- * cores order their threads a recording does not say; they are taken to do it by priority, the daemon's default.
+ * analysis that is sound for its policy and mechanism. How cores order their threads a recording does not say; they are
+ * taken to do it by priority, the daemon's default.
  *
  * @param result the bounds of the set; null if there are none
  * @param reason one line: why there are none; empty if there are some
  */
 public record TraceBounds(AnalysisResult result, String reason) {
     private static final String GATE = "gate";
-    private static final String TURNS = "turns-suspend";
     /** As the daemon journals it, before the task is opened that makes the difference. */
     private static final Pattern PROOF = Pattern.compile("^settings admission by (?:turns|calls): ([a-z-]+) ");
     /** Early recordings do not say the level: their mechanisms interrupted running work. */
@@ -51,9 +50,9 @@ public record TraceBounds(AnalysisResult result, String reason) {
                 + String.join(", ", policies) + ")");
         }
         final Set<String> proofs = proofs(trace);
-        if (proofs.contains(TURNS)) {
+        if (proofs.contains(Analyses.byTurns().name())) {
             return proofs.size() > 1 ? none("jobs ran by turns and by calls, whose bounds differ")
-                : analysed(Analyses.get(TURNS), set);
+                : analysed(Analyses.byTurns(), set);
         }
         final Optional<Policy> policy = TraceCheck.judge(policies.get(0));
         if (policy.isEmpty()) {

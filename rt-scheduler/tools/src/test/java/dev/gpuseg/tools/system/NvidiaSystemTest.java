@@ -400,22 +400,30 @@ class NvidiaSystemTest {
         final App second = knownStranger();
         final App task = realTime(70, 0);
         await("both ways were tried", () -> task.kernels() > SEGMENTS);
+        endWithTheSameDecisionsInAReplay(daemon, first, second, task);
+    }
+
+    /** A task set whose updates of 60 ms prove nothing. */
+    private Path declared(final String ofTurns, final String tasks) throws IOException {
+        return Files.writeString(root.resolve("set.yaml"), "version: 1\nid: robot\nplatform: {cpus: 2, epsilon: 60ms, "
+            + "theta: 300us, optimistic: true, clock: 1, newcomers: none, turns: {slice: 100us, contexts: 2" + ofTurns
+            + "}}\ntasks:\n" + tasks);
+    }
+
+    private void endWithTheSameDecisionsInAReplay(final Child daemon, final App... apps) throws Exception {
         daemon.terminate();
         daemon.awaitExit(START_LIMIT_S);
         final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(directory().journal()));
         assertTrue(replayed.agrees(), replayed.toString());
-        assertEquals(0, first.wrong() + second.wrong() + task.wrong());
+        for (final App app : apps) {
+            assertEquals(0, app.wrong());
+        }
     }
 
     /** An update of 60 ms proves nothing of the set, so it runs by turns; both ways of begins are tried there, too. */
     @Test
     void shouldTakeTurnsWhereAdmissionProvesThemAndDecideTheSameInAReplay() throws Exception {
-        final Path set = Files.writeString(root.resolve("set.yaml"), """
-            version: 1
-            id: robot
-            platform: {cpus: 2, epsilon: 60ms, theta: 300us, optimistic: true, clock: 1, newcomers: none,
-                       turns: {slice: 100us, contexts: 2}}
-            tasks:
+        final Path set = declared("", """
               - {name: camera, cpu: 1, period: 100ms, priority: 70, segments: [{gpu: {host: 1ms, device: 6ms}}]}
             """);
         final Child daemon = daemon("--gpus", "1", "--admission", "enforce", "--taskset", set.toString());
@@ -430,22 +438,13 @@ class NvidiaSystemTest {
         await("all have the slices of the proof", () -> timesliceUs(task) == TASK_US
             && timesliceUs(first) == OTHERS_US && timesliceUs(second) == OTHERS_US);
         await("both ways were tried", () -> task.kernels() > SEGMENTS / 4);
-        daemon.terminate();
-        daemon.awaitExit(START_LIMIT_S);
-        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(directory().journal()));
-        assertTrue(replayed.agrees(), replayed.toString());
-        assertEquals(0, first.wrong() + second.wrong() + task.wrong());
+        endWithTheSameDecisionsInAReplay(daemon, first, second, task);
     }
 
     /** Tasks that share the GPU by the slices of the proof: no call disables one for another. */
     @Test
     void shouldRunTogetherWhatAdmissionProvesTogether() throws Exception {
-        final Path set = Files.writeString(root.resolve("set.yaml"), """
-            version: 1
-            id: robot
-            platform: {cpus: 2, epsilon: 60ms, theta: 300us, optimistic: true, clock: 1, newcomers: none,
-                       turns: {slice: 100us, contexts: 2, together: true}}
-            tasks:
+        final Path set = declared(", together: true", """
               - {name: camera, cpu: 1, period: 100ms, deadline: 40ms, priority: 70,
                  segments: [{gpu: {host: 1ms, device: 6ms}}]}
               - {name: plan, cpu: 2, period: 200ms, priority: 60, segments: [{gpu: {host: 1ms, device: 30ms}}]}
@@ -468,11 +467,7 @@ class NvidiaSystemTest {
         final long ofPlan = plan.kernels();
         final long ofCamera = camera.kernels();
         await("both work", () -> plan.kernels() > ofPlan + TURNS && camera.kernels() > ofCamera + TURNS);
-        daemon.terminate();
-        daemon.awaitExit(START_LIMIT_S);
-        final DecisionReplay.Result replayed = DecisionReplay.of(Source.open(directory().journal()));
-        assertTrue(replayed.agrees(), replayed.toString());
-        assertEquals(0, other.wrong() + plan.wrong() + camera.wrong());
+        endWithTheSameDecisionsInAReplay(daemon, other, plan, camera);
     }
 
     @Test
