@@ -23,6 +23,7 @@
  *                                             multiples of N periods, so that checks of several processes keep
  *                                             their distance
  *                   [--undeclared]            the period is not declared
+ *                   [--budget-ms X]           declared, too
  *                   [--phase-ms X]            releases are X ms after multiples of the period of CLOCK_MONOTONIC
  *                   [--rare]                  from the middle on every second job is left out
  *                   [--silent]                from the middle on all jobs are left out
@@ -184,30 +185,49 @@ int main(int argc, char **argv)
 	int undeclared = 0, rare = 0, silent = 0, kernels_per_job = 1, warm = 0, check_every = 16;
 	int blocks = 0, watch = 0;
 	long burst_gap_us = 0, touch_us = 0;
-	double phase_ms = -1;
+	double phase_ms = -1, budget_ms = 0;
 	unsigned touches = 0;
 	unsigned seed = 1;
 	long slice_us = 0, other_slice_us = 0;
 	volatile struct be_page *own = NULL, *opens = NULL;
 	static const struct option options[] = {
-		{"mode", 1, 0, 'm'},	    {"kernel-ms", 1, 0, 'k'},
-		{"per", 1, 0, 'p'},	    {"jobs", 1, 0, 'j'},
-		{"seed", 1, 0, 's'},	    {"pids", 1, 0, 'P'},
-		{"priority", 1, 0, 'r'},    {"hint-ms", 1, 0, 'h'},
-		{"slice-us", 1, 0, 'S'},    {"other-slice-us", 1, 0, 'O'},
-		{"samples", 1, 0, 'f'},	    {"calibrate", 0, 0, 'c'},
-		{"gpu", 1, 0, 'u'},	    {"pages", 1, 0, 'G'},
-		{"pause-ms", 1, 0, 'w'},    {"own-page", 1, 0, 'o'},
-		{"name", 1, 0, 'N'},	    {"jitter-ms", 1, 0, 'J'},
-		{"gate", 0, 0, 'A'},	    {"open", 1, 0, 'a'},
-		{"burst", 1, 0, 'b'},	    {"burst-gap-us", 1, 0, 'g'},
-		{"period-ms", 1, 0, 'T'},   {"undeclared", 0, 0, 'U'},
-		{"rare", 0, 0, 'R'},	    {"graph", 1, 0, 'K'},
-		{"warm", 1, 0, 'W'},	    {"phase-ms", 1, 0, 'F'},
-		{"silent", 0, 0, 'Q'},	    {"touch-us", 1, 0, 't'},
-		{"check-every", 1, 0, 'C'}, {"touches", 0, 0, 'i'},
-		{"stay", 0, 0, 'y'},	    {"blocks", 1, 0, 'B'},
-		{"watch", 0, 0, 'L'},	    {0, 0, 0, 0},
+		{"mode", 1, 0, 'm'},
+		{"kernel-ms", 1, 0, 'k'},
+		{"per", 1, 0, 'p'},
+		{"jobs", 1, 0, 'j'},
+		{"seed", 1, 0, 's'},
+		{"pids", 1, 0, 'P'},
+		{"priority", 1, 0, 'r'},
+		{"hint-ms", 1, 0, 'h'},
+		{"slice-us", 1, 0, 'S'},
+		{"other-slice-us", 1, 0, 'O'},
+		{"samples", 1, 0, 'f'},
+		{"calibrate", 0, 0, 'c'},
+		{"gpu", 1, 0, 'u'},
+		{"pages", 1, 0, 'G'},
+		{"budget-ms", 1, 0, 'D'},
+		{"pause-ms", 1, 0, 'w'},
+		{"own-page", 1, 0, 'o'},
+		{"name", 1, 0, 'N'},
+		{"jitter-ms", 1, 0, 'J'},
+		{"gate", 0, 0, 'A'},
+		{"open", 1, 0, 'a'},
+		{"burst", 1, 0, 'b'},
+		{"burst-gap-us", 1, 0, 'g'},
+		{"period-ms", 1, 0, 'T'},
+		{"undeclared", 0, 0, 'U'},
+		{"rare", 0, 0, 'R'},
+		{"graph", 1, 0, 'K'},
+		{"warm", 1, 0, 'W'},
+		{"phase-ms", 1, 0, 'F'},
+		{"silent", 0, 0, 'Q'},
+		{"touch-us", 1, 0, 't'},
+		{"check-every", 1, 0, 'C'},
+		{"touches", 0, 0, 'i'},
+		{"stay", 0, 0, 'y'},
+		{"blocks", 1, 0, 'B'},
+		{"watch", 0, 0, 'L'},
+		{0, 0, 0, 0},
 	};
 	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (o) {
@@ -234,6 +254,9 @@ int main(int argc, char **argv)
 			break;
 		case 'h':
 			hint_ms = atof(optarg);
+			break;
+		case 'D':
+			budget_ms = atof(optarg);
 			break;
 		case 'S':
 			slice_us = atol(optarg);
@@ -371,6 +394,7 @@ int main(int argc, char **argv)
 		attr.priority = (uint32_t)priority;
 		attr.gpu = gpu < 0 ? 0 : (uint32_t)gpu;
 		attr.period_ns = undeclared ? 0 : period_ns;
+		attr.budget_ns = (int64_t)(budget_ms * 1e6);
 		attr.flags = strcmp(mode, "wait") == 0 ? GPUSEG_TASK_ALWAYS_WAIT : 0;
 		attr.spin_count = 4000000; /* this thread keeps its CPU while it waits, as with the bare driver calls */
 		if (gpuseg_task_open(client, &attr, &task) < 0) {
@@ -381,6 +405,9 @@ int main(int argc, char **argv)
 			return 1;
 	}
 	char *list = strdup(pids);
+	/* Before the others: copies of their descriptors would count as its own. */
+	if (slice_us && gpuseg_rm_attach(&self, getpid()) != 0)
+		return 1;
 	for (char *p = strtok(list, ","); p && other_count < 16; p = strtok(NULL, ",")) {
 		int error = gpuseg_rm_attach(&others[other_count], atoi(p));
 		if (error) {
@@ -391,11 +418,8 @@ int main(int argc, char **argv)
 		other_count++;
 	}
 	int64_t status = 0;
-	if (slice_us) {
-		if (gpuseg_rm_attach(&self, getpid()) != 0)
-			return 1;
+	if (slice_us)
 		status |= set_slices(&self, (uint64_t)slice_us);
-	}
 	if (other_slice_us)
 		for (uint32_t i = 0; i < other_count; i++)
 			status |= set_slices(&others[i], (uint64_t)other_slice_us);
