@@ -640,7 +640,8 @@ struct gpuseg_sim_info {
 	uint64_t preemptions;
 	uint64_t operations;
 	uint64_t ran_while_disabled; /* kernels that made progress in a disabled context: must stay 0 */
-	uint64_t reserved[2];
+	int64_t busy_ns;	     /* time in which the engine ran a kernel or switched */
+	uint64_t reserved[1];
 };
 GPUSEG_ABI_ASSERT(sizeof(struct gpuseg_sim_info) == 112, "virtual GPU info");
 

@@ -124,6 +124,7 @@ static const struct member sim_info_members[] = {M(gpuseg_sim_info, magic),
 						 M(gpuseg_sim_info, preemptions),
 						 M(gpuseg_sim_info, operations),
 						 M(gpuseg_sim_info, ran_while_disabled),
+						 M(gpuseg_sim_info, busy_ns),
 						 M(gpuseg_sim_info, reserved)};
 
 static const struct member sim_span_members[] = {M(gpuseg_sim_span, start_ns), M(gpuseg_sim_span, end_ns),

@@ -227,6 +227,7 @@ TEST(should_not_turn_to_a_context_that_goes_off_in_the_same_batch)
 	CHECK_SPAN(0, 10, 100, 1, SPAN_PREEMPTED);
 	CHECK_SPAN(1, 110, 160, 3, SPAN_COMPLETED);
 	CHECK_EQ(engine_counters(engine)->switches, 2);
+	CHECK_EQ(engine_counters(engine)->busy_ns, 160); /* idle from then on */
 }
 
 TEST(should_honour_the_timeslice_of_a_context)

@@ -311,6 +311,13 @@ int64_t engine_next_event(const struct engine *e)
 	return earlier(completion_time(e), earlier(operation_time(e), turn_time(e)));
 }
 
+static void move_to(struct engine *e, int64_t time_ns)
+{
+	if (e->phase != PHASE_IDLE)
+		e->counters.busy_ns += time_ns - e->now_ns;
+	e->now_ns = time_ns;
+}
+
 void engine_advance(struct engine *e, int64_t until_ns)
 {
 	for (;;) {
@@ -320,7 +327,7 @@ void engine_advance(struct engine *e, int64_t until_ns)
 
 		if (next > until_ns || next == NEVER)
 			break;
-		e->now_ns = next;
+		move_to(e, next);
 		if (next == completion) {
 			complete(e);
 		} else if (next == operation) {
@@ -333,7 +340,7 @@ void engine_advance(struct engine *e, int64_t until_ns)
 		}
 	}
 	if (until_ns > e->now_ns)
-		e->now_ns = until_ns;
+		move_to(e, until_ns);
 }
 
 int engine_add_context(struct engine *e, int32_t pid)

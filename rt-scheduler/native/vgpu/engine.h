@@ -81,6 +81,7 @@ struct engine_counters {
 	uint64_t switches;
 	uint64_t preemptions;
 	uint64_t operations;
+	int64_t busy_ns; /* a kernel ran, or the engine switched */
 };
 
 struct engine;

@@ -448,6 +448,7 @@ static void handle_info(struct connection *c)
 		.preemptions = counters->preemptions,
 		.operations = counters->operations,
 		.ran_while_disabled = gpu.audit.ran_while_disabled,
+		.busy_ns = counters->busy_ns,
 	};
 	struct iovec parts[] = {{&reply, sizeof(reply)}, {&info, sizeof(info)}};
 

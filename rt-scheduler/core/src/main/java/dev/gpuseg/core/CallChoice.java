@@ -98,7 +98,8 @@ public final class CallChoice {
         probeAfter = Math.min(2 * probeAfter, LAST_PROBE);
     }
 
-    private void tryAnew() {
+    /** What others do besides has changed: both ways are tried again. */
+    public void tryAnew() {
         with = 0;
         without = 0;
         longestNs = 0;

@@ -732,8 +732,10 @@ public final class Abi {
         public static final int OPERATIONS_BYTES = 8;
         public static final int RAN_WHILE_DISABLED_OFFSET = 88;
         public static final int RAN_WHILE_DISABLED_BYTES = 8;
-        public static final int RESERVED_OFFSET = 96;
-        public static final int RESERVED_BYTES = 16;
+        public static final int BUSY_NS_OFFSET = 96;
+        public static final int BUSY_NS_BYTES = 8;
+        public static final int RESERVED_OFFSET = 104;
+        public static final int RESERVED_BYTES = 8;
 
         private SimInfo() {
         }

@@ -151,6 +151,16 @@ public interface Mechanism extends AutoCloseable {
     }
 
     /**
+     * How much of about the last second the device worked. It may wait for the driver's locks, so it has a thread of
+     * its own: always the same, which is no enforcer's, and has ended when {@link #close} is called.
+     *
+     * @return 0 to 100 percent; -1 = this mechanism cannot tell now
+     */
+    default int busyPercent() {
+        return -1;
+    }
+
+    /**
      * What another program, such as the watchdog, needs to enable the context.
      *
      * @param context the context

@@ -127,7 +127,7 @@ public final class DispatcherAgent implements Runnable {
             anticipation, grants, decisions, doorbells, journal, counters, clock, new ShareAccounts(scheduler,
             config.maxContexts(), journal, clock)), commands::add, config.optimistic());
         status.nobodyWaits(true);
-        snapshot = new StatusSnapshot(scheduler, desired, clients, processes, tasks);
+        snapshot = new StatusSnapshot(scheduler, desired, clients, processes, tasks, turns);
     }
 
     /**
@@ -218,6 +218,21 @@ public final class DispatcherAgent implements Runnable {
         if (turns.isInUse()) {
             submit(() -> { });
         }
+    }
+
+    /** Whether {@link #busy} is to be told of a GPU. Any thread. */
+    public boolean asksHowBusy(final int gpu) {
+        return turns.asksHowBusy(gpu);
+    }
+
+    /** How much of the last second a GPU worked, 0 to 100 percent. Any thread. */
+    public void busy(final int gpu, final int percent) {
+        submit(() -> {
+            if (turns.busy(gpu, percent)) {
+                journal.settings("GPU " + gpu + " worked " + percent + " % of a second: best effort "
+                    + (turns.isTogether(gpu) ? "takes turns" : "shares it together"));
+            }
+        });
     }
 
     /** Where this thread writes its events. */

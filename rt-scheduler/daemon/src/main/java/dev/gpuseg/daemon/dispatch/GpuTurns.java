@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.core.BestEffortFill;
 import dev.gpuseg.core.BestEffortTurns;
 import dev.gpuseg.core.CallChoice;
 import dev.gpuseg.core.SegmentScheduler;
@@ -21,6 +22,10 @@ import java.util.function.Consumer;
  * with their short slice, and are disabled by the scheduler as ever. One that works on several GPUs takes part on none:
  * it would wait through the turns of all. While there is one, segments get the call.
  *
+ * <p>Programs that leave the GPU idle in their turns ({@link BestEffortFill}) share it all together, with slices of
+ * {@value #TOGETHER_NS} ns, where each open real-time task has declared a deadline that bears it: a begin then waits
+ * for all that have work. Never where bounds are proven: they are for one that has the turn.
+ *
  * <p>What a process with a long slice launches outside of its segments has nearly the whole GPU beside best effort. So
  * a user whose share of the GPU is limited gets none: he would keep more than that by not beginning.
  *
@@ -36,6 +41,17 @@ final class GpuTurns {
     static final long LONG_NS = BestEffortTurns.LONG_SLICE_NS;
     /** Of the contexts of lower real-time tasks: longer than best effort, beside which they begin. Source: ADR 66. */
     static final long LOWER_NS = 250_000;
+    /** Of best-effort contexts that share the GPU together: shorter ones leave little between switches. */
+    static final long TOGETHER_NS = 500_000;
+    /** What a begin waits for each of those at most: slice and switch. Source: ADR 66, rounded up. */
+    static final long WAIT_NS = 1_000_000;
+    /** Of what a deadline leaves besides the budget one part may be such waits. */
+    static final int PARTS = 4;
+    /** Best effort had the GPU for less of a look: it says nothing. */
+    private static final double LEAST_SHARE = 0.4;
+    private static final long LEAST_LOOK_NS = 500_000_000;
+    private static final int PERMILLE = 1000;
+    private static final int PERCENT = 100;
     /** A process that is known for less takes no part. */
     static final long YOUNG_NS = 2_000_000_000;
     /** So long after a process came or went segments get the call: contexts that are made or freed let others in. */
@@ -47,9 +63,24 @@ final class GpuTurns {
     private final CycleClock clock;
     private final BestEffortTurns turns;
     private final Consumer<ProcessEntry> findHighest = this::findHighest;
+    private final Consumer<ProcessEntry> countMember = this::countMember;
     private final Consumer<ProcessEntry> refreshOne = this::refresh;
     private final TaskTable tasks;
+    private final BestEffortFill fill = new BestEffortFill();
     private boolean isOff;
+    /** Admission says whether turns are taken: what it proves is of turns. */
+    private boolean isProven;
+    /** Who would take turns: a count, and a sum by which two sets differ. */
+    private int members;
+    private long membersSum;
+    private boolean isTogether;
+    /** Since the last look: real-time segments had the GPU, or nobody might have it but those that did not begin. */
+    private long segmentNs;
+    private long keptNs;
+    private long chargedNs;
+    private long lookedNs;
+    private boolean inSegment;
+    private boolean isKept;
     /** By the name of a real-time task. */
     private Map<String, Long> slicesNs = Map.of();
     /** Turns ended while a real-time task is open: slices stay, since giving them back would delay disables. */
@@ -85,6 +116,7 @@ final class GpuTurns {
     void allow(final boolean allowed, final Map<String, Long> ofTasksNs) {
         isStale |= isOff == allowed;
         isOff = !allowed;
+        isProven = true;
         slicesNs = ofTasksNs;
     }
 
@@ -97,8 +129,77 @@ final class GpuTurns {
         }
         keepsSlices = isOff && highest > 0;
         highest = isOff ? 0 : highest;
+        final int before = members;
+        final long sumBefore = membersSum;
+        members = 0;
+        membersSum = 0;
+        processes.forEach(countMember);
+        if (members != before || membersSum != sumBefore) {
+            fill.changed();
+        }
+        final boolean were = isTogether;
+        isTogether = mayBeTogether() && fill.isTogether();
+        if (isTogether != were) {
+            isStale = true;
+            tasks.tryCallsAnew(gpu);
+        }
         processes.forEach(refreshOne);
         return highest > 0;
+    }
+
+    /** Whether it matters how much of the GPU best effort uses. */
+    boolean mayBeTogether() {
+        return highest > 0 && !isProven && members > 1 && tasks.leastSlackNs(gpu) >= PARTS * WAIT_NS * members;
+    }
+
+    boolean isTogether() {
+        return isTogether;
+    }
+
+    private void countMember(final ProcessEntry process) {
+        if (takesPart(process)) {
+            members++;
+            membersSum += process.contexts[gpu];
+        }
+    }
+
+    private boolean takesPart(final ProcessEntry process) {
+        return works(process) && !worksElsewhere(process) && clock.nowNs() - process.sinceNs >= YOUNG_NS;
+    }
+
+    private boolean works(final ProcessEntry process) {
+        return isBestEffort(process.contexts[gpu]) && !process.isIdle && units(process, gpu) != 0;
+    }
+
+    private boolean isBestEffort(final int contextId) {
+        return highest > 0 && scheduler.highestPriority(contextId) == 0 && scheduler.isSteerable(contextId);
+    }
+
+    /**
+     * How much of the last second the GPU worked.
+     *
+     * @param percent 0..100
+     * @return whether best effort shares it together from the next {@link #refresh} on, or no longer does
+     */
+    boolean busy(final int percent) {
+        final long nowNs = clock.nowNs();
+        charge(nowNs);
+        final long lookNs = nowNs - lookedNs;
+        final long freeNs = lookNs - segmentNs - keptNs;
+        final boolean says = lookedNs != 0 && lookNs >= LEAST_LOOK_NS && freeNs >= LEAST_SHARE * lookNs;
+        final long workedNs = lookNs * percent / PERCENT - segmentNs;
+        lookedNs = nowNs;
+        segmentNs = 0;
+        keptNs = 0;
+        return says && mayBeTogether()
+            && fill.look((int) Math.max(0, Math.min(PERMILLE, PERMILLE * workedNs / freeNs)), nowNs);
+    }
+
+    private void charge(final long nowNs) {
+        final long ranNs = Math.max(0, nowNs - chargedNs);
+        segmentNs += inSegment ? ranNs : 0;
+        keptNs += isKept && !inSegment ? ranNs : 0;
+        chargedNs = nowNs;
     }
 
     private void findHighest(final ProcessEntry process) {
@@ -108,17 +209,15 @@ final class GpuTurns {
     private void refresh(final ProcessEntry process) {
         final int contextId = process.contexts[gpu];
         final int priority = scheduler.highestPriority(contextId);
-        final boolean isBestEffort = highest > 0 && priority == 0 && scheduler.isSteerable(contextId);
-        final boolean works = isBestEffort && !process.isIdle && units(process, gpu) != 0;
-        final boolean onSeveral = works && worksElsewhere(process);
-        isShared |= onSeveral;
-        isStale |= turns.takesPart(contextId, works && !onSeveral && clock.nowNs() - process.sinceNs >= YOUNG_NS);
+        final boolean isBestEffort = isBestEffort(contextId);
+        isShared |= works(process) && worksElsewhere(process);
+        isStale |= turns.takesPart(contextId, !isTogether && takesPart(process));
         final boolean isLower = priority > 0 && priority < highest && scheduler.isSteerable(contextId);
         if (keepsSlices) {
             return;
         }
         final long ofProofNs = highest > 0 && priority > 0 ? tasks.sliceNs(contextId, slicesNs) : 0;
-        desired.turnSlice(gpu, contextId, isBestEffort ? SHORT_NS : ofProofNs > 0 ? ofProofNs
+        desired.turnSlice(gpu, contextId, isBestEffort ? isTogether ? TOGETHER_NS : SHORT_NS : ofProofNs > 0 ? ofProofNs
             : isLower ? LOWER_NS : isHighest(contextId) ? LONG_NS : 0, isBestEffort || isLower);
     }
 
@@ -153,11 +252,16 @@ final class GpuTurns {
         task.meetsLower = isHighest(task.contextId) && preemptsLower(task);
         if (highest > 0 && task.optimistic && !isReserved && scheduler.highestPriority(task.contextId) == highest
             && beginNs - changedNs >= UNREST_NS
-            && (task.meetsLower || !desired.hasDisabled(gpu) && turns.holder() >= 0 && !isShared)) {
+            && (task.meetsLower || !desired.hasDisabled(gpu) && isMetOn() && !isShared)) {
             task.patienceNs = task.calls.patienceNs();
             task.beganNs = beginNs;
             task.preemptionsBefore = task.preemptions;
         }
+    }
+
+    /** Best effort is on the GPU with short slices, one of them or all. */
+    private boolean isMetOn() {
+        return turns.holder() >= 0 || isTogether;
     }
 
     /** A task of a lower context has the GPU, and that context a short slice. */
@@ -170,7 +274,7 @@ final class GpuTurns {
 
     /** It ended. */
     void ends(final TaskEntry task, final long endNs) {
-        if (task.beganNs > 0 && (task.meetsLower || turns.holder() >= 0)
+        if (task.beganNs > 0 && (task.meetsLower || isMetOn())
             && task.preemptions == task.preemptionsBefore) {
             task.calls.ended(task.patienceNs, endNs - task.beganNs);
         }
@@ -189,7 +293,11 @@ final class GpuTurns {
         }
         isStale = false;
         final long nowNs = clock.nowNs();
-        turns.decide(isReserved || desired.hasDisabled(gpu), nowNs);
+        final boolean isTaken = isReserved || desired.hasDisabled(gpu);
+        turns.decide(isTaken, nowNs);
+        charge(nowNs);
+        isKept = isTaken;
+        inSegment = isRealTimeRunning();
         if (highest == 0) {
             callDueNs = Long.MAX_VALUE;
             return false;
@@ -200,6 +308,11 @@ final class GpuTurns {
             : task.beganNs + task.patienceNs;
         callDueNs = dueNs > nowNs ? dueNs : Long.MAX_VALUE;
         return dueNs > nowNs;
+    }
+
+    private boolean isRealTimeRunning() {
+        final int running = scheduler.runningTask(gpu);
+        return running != SegmentScheduler.NONE && scheduler.isRealTime(running);
     }
 
     /** An enforcer disabled or enabled a context. */

@@ -20,14 +20,16 @@ public final class StatusSnapshot {
     private final ClientRegistry clients;
     private final ProcessRegistry processes;
     private final TaskTable tasks;
+    private final Turns turns;
 
     StatusSnapshot(final SegmentScheduler scheduler, final DesiredStates desired, final ClientRegistry clients,
-        final ProcessRegistry processes, final TaskTable tasks) {
+        final ProcessRegistry processes, final TaskTable tasks, final Turns turns) {
         this.scheduler = scheduler;
         this.desired = desired;
         this.clients = clients;
         this.processes = processes;
         this.tasks = tasks;
+        this.turns = turns;
     }
 
     /**
@@ -66,6 +68,7 @@ public final class StatusSnapshot {
         gpu.put("running_task", scheduler.runningTask(g));
         gpu.put("begun_segments", scheduler.begunCount(g));
         gpu.put("enforcement_incomplete", enforcer.isIncomplete());
+        gpu.put("best_effort_together", turns.isTogether(g));
         processes.forEach(process -> {
             final ObjectNode context = gpu.withArray("contexts").addObject();
             context.put("context", process.contexts[g]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.dispatch;
 
+import dev.gpuseg.daemon.conductor.TaskOpen;
 import java.util.Map;
 import java.util.function.Consumer;
 
@@ -71,6 +72,32 @@ final class TaskTable {
             shortest = given == null || shortest > 0 && shortest < given ? shortest : given;
         }
         return shortest;
+    }
+
+    /**
+     * The least time that the deadline of a real-time task of a GPU leaves besides its budget, ns; 0 if one has
+     * declared no deadline or no budget, {@link Long#MAX_VALUE} if there is none.
+     */
+    long leastSlackNs(final int gpu) {
+        long least = Long.MAX_VALUE;
+        for (int id = 1; id <= highest; id++) {
+            final TaskEntry task = tasks[id];
+            if (task != null && task.gpu() == gpu && task.gpuRank() > 0) {
+                final TaskOpen of = task.request;
+                least = Math.min(least, of.deadlineNs() > 0 && of.budgetNs() > 0
+                    ? Math.max(0, of.deadlineNs() - of.budgetNs()) : 0);
+            }
+        }
+        return least;
+    }
+
+    /** The calls that segments of a GPU go without are tried anew. */
+    void tryCallsAnew(final int gpu) {
+        for (int id = 1; id <= highest; id++) {
+            if (tasks[id] != null && tasks[id].gpu() == gpu) {
+                tasks[id].calls.tryAnew();
+            }
+        }
     }
 
     /** Whether some task's segments wait for what lower work has in flight: not best effort, and no room of its own. */

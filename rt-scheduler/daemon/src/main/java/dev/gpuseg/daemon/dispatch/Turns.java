@@ -6,6 +6,7 @@ import dev.gpuseg.daemon.enforce.DesiredStates;
 import dev.gpuseg.mechanisms.Capabilities;
 import dev.gpuseg.mechanisms.Mechanism;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
  * Begins that need no driver call, GPU by GPU ({@link GpuTurns},
@@ -24,11 +25,14 @@ final class Turns {
     private long changedNs;
     /** W dispatcher, R any thread. */
     private volatile boolean inUse;
+    /** By GPU, 1 = yes. W dispatcher, R any thread. */
+    private final AtomicIntegerArray asks;
 
     Turns(final SegmentScheduler scheduler, final DesiredStates desired, final TaskTable tasks,
         final int maxContexts, final CycleClock clock) {
         this.clock = clock;
         gpus = new GpuTurns[desired.gpus()];
+        asks = new AtomicIntegerArray(gpus.length);
         boolean obstructed = false;
         for (int g = 0; g < gpus.length; g++) {
             gpus[g] = new GpuTurns(g, scheduler, desired, tasks, maxContexts, clock);
@@ -62,6 +66,26 @@ final class Turns {
         return inUse;
     }
 
+    /** Any thread: whether it matters how much of a GPU best effort uses; then {@link #busy} is to be told. */
+    boolean asksHowBusy(final int gpu) {
+        return asks.get(gpu) != 0;
+    }
+
+    /**
+     * How much of the last second a GPU worked.
+     *
+     * @param percent 0..100
+     * @return whether its best effort shares it together from the next {@link #refresh} on, or no longer does
+     */
+    boolean busy(final int gpu, final int percent) {
+        return gpus[gpu].busy(percent);
+    }
+
+    /** Whether best effort shares a GPU together, since its programs leave it idle in turns. */
+    boolean isTogether(final int gpu) {
+        return gpus[gpu].isTogether();
+    }
+
     /** Looks at who takes part: after each command, since all that changes it is one. */
     void refresh(final ProcessRegistry processes) {
         if (!isPossible) {
@@ -72,8 +96,9 @@ final class Turns {
             changedNs = clock.nowNs();
         }
         boolean any = false;
-        for (final GpuTurns gpu : gpus) {
-            any |= gpu.refresh(processes);
+        for (int g = 0; g < gpus.length; g++) {
+            any |= gpus[g].refresh(processes);
+            asks.lazySet(g, gpus[g].mayBeTogether() ? 1 : 0);
         }
         inUse = any;
     }

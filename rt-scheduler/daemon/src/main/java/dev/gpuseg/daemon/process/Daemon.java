@@ -132,6 +132,7 @@ public final class Daemon implements AutoCloseable {
     private double warmUpBytesPerRecord = -1;
     /** Null without a real-time priority. */
     private CompilerTime compilerTime;
+    private BusyLooks busyLooks;
     private volatile String stopReason = "";
     private boolean closed;
     /** Why it has not stopped cleanly; null if it has, or runs. */
@@ -450,6 +451,8 @@ public final class Daemon implements AutoCloseable {
             dispatcher.submit(() -> dispatcher.onCollection(beganNs, durationNs)));
         new Supervisor(dispatcher, background, watchdog, cgroups, liveModel, admission, counters,
             new ContextLimits(config.site().limits(), ProcessStatus.effectiveUid(), Daemon::say), Daemon::say).start();
+        busyLooks = new BusyLooks(dispatcher, mechanisms, Daemon::say);
+        busyLooks.start();
         if (space != null) {
             space.open();
             background.scheduleWithFixedDelay(space::keep, 1, 1, TimeUnit.SECONDS);
@@ -688,6 +691,9 @@ public final class Daemon implements AutoCloseable {
             pauseWatch.close();
         }
         background.shutdownNow();
+        if (busyLooks != null) {
+            busyLooks.stop();
+        }
         if (exporter != null) {
             exporter.close();   // before the files that it reads
         }
@@ -734,6 +740,9 @@ public final class Daemon implements AutoCloseable {
         if (!background.awaitTermination(STOP_LIMIT_NS, TimeUnit.NANOSECONDS)) {
             LastWords.say("gpuseg: work in the background does not end");   // running() names it
         }
+        if (busyLooks != null && !busyLooks.awaitEnd(STOP_LIMIT_NS)) {
+            LastWords.say("gpuseg: a question how busy a GPU is does not return");
+        }
         if (running().isEmpty()) {
             dispatcher.close();
         }
@@ -760,6 +769,9 @@ public final class Daemon implements AutoCloseable {
         }
         if (dispatcherThread != null && !background.isTerminated()) {
             names.add("gpuseg-background");
+        }
+        if (busyLooks != null && !busyLooks.hasEnded()) {
+            names.add(BusyLooks.THREAD);
         }
         if (exporter != null && !exporter.isClosed()) {
             names.add("gpuseg-metrics");

@@ -52,6 +52,12 @@ public final class StatusText {
                 line(out, "         outside, in time slices of the whole GPU: %s\n", String.join(", ", outside));
             }
         }
+        for (final JsonNode gpu : status.path("gpus")) {
+            if (gpu.path("best_effort_together").asBoolean()) {
+                line(out, "turns    GPU %d: none, best effort shares it together: one program alone leaves it idle\n",
+                    gpu.path("gpu").asInt());
+            }
+        }
         proof(out, status.path("admission"), mostContexts(status.path("gpus")));
         out.append('\n');
         line(out, "%5s %-20s %8s %5s %5s %4s %-10s %9s %9s %8s %8s %10s %10s %10s %6s\n", "TASK", "NAME", "PID", "PRIO",

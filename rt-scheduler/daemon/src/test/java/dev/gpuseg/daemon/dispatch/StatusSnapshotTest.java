@@ -20,7 +20,7 @@ class StatusSnapshotTest {
         new ClientRegistry.Parts(rig.scheduler, rig.desired, rig.processes, rig.tasks, rig.policy, rig.anticipation,
             rig.grants, rig.decisions, doorbells, rig.journal, rig.counters, rig.clock,
             new ShareAccounts(rig.scheduler, DispatchRig.CONTEXTS, rig.journal, rig.clock)), Runnable::run, true),
-        rig.processes, rig.tasks);
+        rig.processes, rig.tasks, rig.turns);
 
     private ObjectNode take() {
         final ObjectNode root = snapshot.take(StatusView.ALL);

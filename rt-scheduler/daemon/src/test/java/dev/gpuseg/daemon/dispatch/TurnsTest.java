@@ -55,9 +55,14 @@ class TurnsTest {
 
     private TaskEntry task(final int id, final int priority, final int account, final int gpu, final Client client,
         final ProcessEntry process) {
+        return task(id, priority, account, gpu, client, process, 0, 0);
+    }
+
+    private TaskEntry task(final int id, final int priority, final int account, final int gpu, final Client client,
+        final ProcessEntry process, final long deadlineNs, final long budgetNs) {
         final int contextId = process.contexts[gpu];
         final TaskEntry task = new TaskEntry(id, new ClientEntry(client, process, null), new FakeSlot(), contextId,
-            new TaskOpen(id, id, "task" + id, priority, priority, gpu, true, 0, 0, 0));
+            new TaskOpen(id, id, "task" + id, priority, priority, gpu, true, 0, deadlineNs, budgetNs));
         rig.tasks.add(task);
         rig.scheduler.addTask(new TaskParameters(id, contextId, priority, priority, 0, 0, true, OverrunAction.NOTIFY, 0,
             0).inAccount(account));
@@ -335,6 +340,124 @@ class TurnsTest {
         rig.enforcer.calls.clear();
         look(1);
         assertEquals(List.of("timeslice 3 " + SHORT), slices(), "it is best effort now");
+    }
+
+    /** A task with a deadline and a budget; its context is the next number. */
+    private TaskEntry declared(final int id, final long deadlineMs, final long budgetMs) {
+        final Client client = new Client(id, 1000 + id, 0, 0, 1, "robot" + id, null, null, null);
+        final ProcessEntry process = rig.processes.register(client);
+        return task(id, 50, 0, 0, client, process, deadlineMs * MS, budgetMs * MS);
+    }
+
+    /** The mechanism says so often, once a second, that the GPU works for this part of the time; how often news. */
+    private int worked(final int percent, final int times) {
+        int news = 0;
+        for (int i = 0; i < times; i++) {
+            nowNs += 1000 * MS;
+            rig.clock.set(nowNs);
+            news += rig.turns.busy(0, percent) ? 1 : 0;
+            look(0);
+        }
+        return news;
+    }
+
+    private static final int LOOKS = 4;   // the first has nothing to compare with
+
+    @Test
+    void shouldShareTheGpuTogetherWhereTurnsLeaveItIdle() {
+        found(1);
+        found(2);
+        declared(3, 33, 5);
+        settle();
+        assertEquals(1, off().size());
+        assertTrue(rig.turns.asksHowBusy(0));
+        rig.enforcer.calls.clear();
+        assertEquals(1, worked(36, LOOKS));
+        assertTrue(rig.turns.isTogether(0));
+        assertEquals(List.of(), off());
+        assertEquals(List.of("timeslice 1 " + GpuTurns.TOGETHER_NS, "timeslice 2 " + GpuTurns.TOGETHER_NS), slices());
+        assertEquals(0, worked(90, 30), "together they do not fill it");
+        assertEquals(1, worked(100, 3));
+        assertFalse(rig.turns.isTogether(0));
+        assertEquals(1, off().size());
+        assertEquals(0, worked(72, 30), "one alone uses most of it");
+        assertFalse(rig.turns.isTogether(0));
+    }
+
+    @Test
+    void shouldTakeTurnsWhereADeadlineDoesNotBearTheWaitForAll() {
+        found(1);
+        found(2);
+        final TaskEntry undeclared = task(3, 50);
+        settle();
+        assertFalse(rig.turns.asksHowBusy(0));
+        assertEquals(0, worked(10, LOOKS));
+        rig.tasks.remove(undeclared);
+        rig.scheduler.removeTask(undeclared.id, nowNs);
+        declared(4, 33, 5);
+        settle();
+        worked(10, LOOKS);
+        assertTrue(rig.turns.isTogether(0));
+        final TaskEntry tight = declared(5, 16, 5);   // 11 ms: a quarter is less than 1 ms for each of three
+        look(1);
+        assertFalse(rig.turns.isTogether(0), "at once");
+        assertEquals(2, off().size());
+        rig.tasks.remove(tight);
+        rig.scheduler.removeTask(tight.id, nowNs);
+        look(1);
+        assertTrue(rig.turns.isTogether(0), "what was found of the programs holds");
+        assertEquals(List.of(), off());
+        declared(6, 17, 5);   // 12 ms; the one before is best effort, and young
+        look(1);
+        assertTrue(rig.turns.isTogether(0));
+        look(3000);
+        assertFalse(rig.turns.isTogether(0), "it would be the fourth to wait for");
+    }
+
+    @Test
+    void shouldTakeTurnsWhereBoundsAreProven() {
+        rig.turns.allow(true, Map.of());
+        found(1);
+        found(2);
+        declared(3, 33, 5);
+        settle();
+        assertFalse(rig.turns.asksHowBusy(0));
+        assertEquals(0, worked(10, LOOKS));
+        assertEquals(1, off().size());
+    }
+
+    /** Best effort is not to blame for a GPU that is idle while it is kept for others. */
+    @Test
+    void shouldCountOnlyTheTimeThatBestEffortHas() {
+        found(1);
+        found(2);
+        final TaskEntry task = declared(3, 33, 5);
+        settle();
+        for (int i = 0; i < 10; i++) {   // half of each second is a segment's: 20 of 50 % are best effort's
+            pass(500 * MS);
+            rig.begin(task, ++ticket, true);
+            pass(500 * MS);
+            rig.end(task, ticket);
+            rig.turns.busy(0, i < 5 ? 80 : 70);
+            look(0);
+            assertEquals(i >= 7, rig.turns.isTogether(0), "look " + i);
+        }
+    }
+
+    @Test
+    void shouldGoWithoutCallsAlsoTogether() {
+        found(1);
+        found(2);
+        final TaskEntry task = declared(3, 33, 5);
+        settle();
+        worked(10, LOOKS);
+        tryBoth(task);
+        assertEquals("[][]", segment(task, 5 * MS), "nobody rests, and nobody is disabled");
+        pass(20 * MS);
+        worked(100, 30);
+        assertFalse(rig.turns.isTogether(0));
+        pass(20 * MS);
+        assertEquals("[1, 2][1, 2]", segment(task, 5 * MS), "it is tried anew, with the call first");
     }
 
     private List<String> slices() {

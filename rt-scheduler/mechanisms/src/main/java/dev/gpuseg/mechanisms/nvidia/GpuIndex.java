@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Stream;
 
 /**
@@ -103,6 +104,12 @@ final class GpuIndex {
             index++;
         }
         return index < ids.length ? index : UNKNOWN;
+    }
+
+    /** As NVIDIA's tools write addresses; empty for a GPU that is not listed. */
+    String address(final int index) {
+        return index < 0 || index >= ids.length ? "" : String.format(Locale.ROOT, "%08X:%02X:%02X.0", ids[index] >>> 16,
+            ids[index] >>> 8 & 0xff, ids[index] & 0xff);
     }
 
     int count() {

@@ -66,6 +66,7 @@ public class NvidiaMechanism implements Mechanism {
     private final RmTimeslices timeslices;
     private final AtomicBoolean changed = new AtomicBoolean();
     private final ProcessWatch watch;
+    private final GpuGauge gauge;
     private volatile Runnable onChange = () -> { };
     private volatile Runnable onExpectation = () -> { };
     /** Enforcer only. */
@@ -118,6 +119,7 @@ public class NvidiaMechanism implements Mechanism {
         }
         watch = new ProcessWatch(gpu, gpus, protection.allEngines() ? Scope.ALL : Scope.COMPUTE, protection, lock,
             this::noteChange, this::expectChange, proc, observer);
+        gauge = new GpuGauge(gpus.address(gpu));
         watch.start();
     }
 
@@ -127,6 +129,7 @@ public class NvidiaMechanism implements Mechanism {
         this.rm = rm;
         timeslices = new RmTimeslices(rm, e -> lastError = e);
         watch = null;
+        gauge = new GpuGauge("");
     }
 
     @Override
@@ -569,7 +572,13 @@ public class NvidiaMechanism implements Mechanism {
     }
 
     @Override
+    public int busyPercent() {
+        return gauge.percent();
+    }
+
+    @Override
     public void close() {
+        gauge.close();
         watch.stop();
     }
 }

@@ -31,7 +31,12 @@ public final class SimMechanism implements Mechanism {
     private static final int TIMEOUT_MS = 500;
     private static final int NO_SUCH_PROCESS = -3;
 
+    private static final int PERCENT = 100;
     private final Path control;
+    /** Of {@link #busyPercent}'s thread, with a connection of its own. */
+    private SimMechanism gauge;
+    private long gaugedNs;
+    private long busyBeforeNs;
     private final byte[] payload;
     private final Packet packet = new Packet(Abi.SimMsg.SIZE + Abi.SimInfo.SIZE);
     private final Capabilities capabilities;
@@ -134,6 +139,29 @@ public final class SimMechanism implements Mechanism {
     }
 
     @Override
+    public int busyPercent() {
+        try {
+            if (gauge == null) {
+                gauge = new SimMechanism(control);
+                gaugedNs = -1;
+            }
+        } catch (final MechanismException e) {
+            return -1;   // the enforcer says that it does not answer
+        }
+        final long atNs = System.nanoTime();
+        if (gauge.request(Abi.SIM_INFO, null, 0, 0, 0) != 0) {
+            return -1;
+        }
+        final long busyNs = gauge.packet.data()
+            .getLong(gauge.packet.length() - Abi.SimInfo.SIZE + Abi.SimInfo.BUSY_NS_OFFSET, LE);
+        final int percent = gaugedNs < 0 || atNs == gaugedNs ? -1
+            : (int) Math.min(PERCENT, PERCENT * (busyNs - busyBeforeNs) / (atNs - gaugedNs));
+        gaugedNs = atNs;
+        busyBeforeNs = busyNs;
+        return percent;
+    }
+
+    @Override
     public boolean setTimeslice(final ContextRef context, final long timesliceNs) {
         final int status = request(Abi.SIM_TIMESLICE, new ContextRef[] {context}, 0, 1, timesliceNs);
         return status == 0 || status == NO_SUCH_PROCESS;
@@ -189,12 +217,20 @@ public final class SimMechanism implements Mechanism {
         } catch (final SystemCallException e) {
             lastError = "virtual GPU " + control + ": " + Errno.name(e.errno());
         }
-        close();   // a late answer must not be taken for that of the next request
+        disconnect();   // a late answer must not be taken for that of the next request
         return Integer.MIN_VALUE;
     }
 
     @Override
     public void close() {
+        if (gauge != null) {
+            gauge.close();
+            gauge = null;
+        }
+        disconnect();
+    }
+
+    private void disconnect() {
         if (socket != null) {
             socket.close();
             socket = null;

@@ -48,6 +48,8 @@ class RmCommandTest {
         assertEquals(GpuIndex.UNKNOWN, two.of(0x4100));
         assertEquals(0x00010a02, GpuIndex.parse("0001:0a:02.0"));
         assertEquals(6, GpuIndex.parse("0000:00:06.0"));
+        assertEquals("00000001:0A:02.0", new GpuIndex(List.of(6, 0x00010a02)).address(1));
+        assertEquals("", new GpuIndex(List.of(6)).address(1));
         assertEquals(GpuIndex.UNKNOWN, GpuIndex.parse("by-name"));
         assertEquals(0, new GpuIndex(List.of()).of(77));
     }

@@ -40,6 +40,7 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final List<String> settings = new ArrayList<>();
+    private final List<String> jvm = new ArrayList<>();
     private SimulatedMachine machine;
     private Path root;
 
@@ -115,6 +116,12 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         daemon(all.toArray(new String[0]));
     }
 
+    /** Options of the JVM of every daemon of this test from now on. */
+    public SystemRig withJvm(final String... options) {
+        jvm.addAll(List.of(options));
+        return this;
+    }
+
     /** Lines of the settings file of every daemon of this test from now on. */
     public SystemRig with(final String... lines) {
         settings.addAll(List.of(lines));
@@ -140,7 +147,7 @@ public final class SystemRig implements BeforeEachCallback, AfterEachCallback {
         arguments.addAll(Arrays.asList(options));
         for (int attempt = 1;; attempt++) {
             try {
-                return machine.startDaemon(List.of(), arguments);
+                return machine.startDaemon(jvm, arguments);
             } catch (final IllegalStateException e) {
                 // a daemon does not start without its GPU's answer, and a machine that stalls may delay that one
                 if (attempt == START_ATTEMPTS || !e.getMessage().contains("vgpu.ctl did not answer within")) {

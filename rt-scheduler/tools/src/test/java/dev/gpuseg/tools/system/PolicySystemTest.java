@@ -10,6 +10,7 @@ import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.ipc.Attempts;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalReader;
+import dev.gpuseg.mechanisms.sim.SimMechanism;
 import dev.gpuseg.tools.bench.GpuShare;
 import dev.gpuseg.tools.process.Child;
 import dev.gpuseg.tools.rig.StringOutput;
@@ -89,6 +90,41 @@ class PolicySystemTest {
         Thread.sleep(300);
         assertShares(2_000 * MS, one, two, four);
         assertEquals(0, rig.counter("preemptions"), "no segment is preempted");
+    }
+
+    /** Best effort that uses a part of the GPU; it computes in between. */
+    private Child light(final String name, final String segments) {
+        return rig.start(name, List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+            rig.directory().root().toString(), "--name", name, "--period", "12ms", "--segments", segments,
+            "--duration", "120s"));
+    }
+
+    private boolean isTogether() {
+        return rig.status().path("gpus").get(0).path("best_effort_together").asBoolean();
+    }
+
+    /** Two that leave it idle in their turns share it together, until a third fills it. */
+    @Test
+    void shouldTakeTurnsOnlyWhileOneProgramFillsTheGpu() throws Exception {
+        rig.withJvm("-D" + SimMechanism.SLICES_PROPERTY + "=true").realTime();
+        final List<String> camera = List.of(NativePrograms.named("gpuseg-demo-task").toString(), "--dir",
+            rig.directory().root().toString(), "--name", "camera", "--priority", "90", "--period", "100ms",
+            "--segments", "gpu:0ms+1ms", "--budget", "5ms", "--duration", "120s");
+        light("one", "cpu:4ms,gpu:0ms+3ms");
+        light("two", "cpu:4ms,gpu:0ms+3ms");
+        rig.start("camera", camera);
+        SystemRig.await("best effort is together", 60_000, this::isTogether);
+        for (int i = 0; i < 3; i++) {
+            endless("full" + i, 0);
+        }
+        SystemRig.await("best effort takes turns", 60_000, () -> !isTogether());
+        final List<String> said = new ArrayList<>();
+        JournalReader.forEach(rig.directory().journal(), event -> {
+            if (event.kind() == EventKind.POLICY && event.text().startsWith("settings GPU 0 worked")) {
+                said.add(event.text().replaceAll(".*: ", ""));
+            }
+        });
+        assertEquals(List.of("best effort shares it together", "best effort takes turns"), said.subList(0, 2));
     }
 
     private void assertShares(final long overNs, final Child... tasks) throws Exception {
