@@ -6,6 +6,7 @@ import dev.gpuseg.ipc.RuntimeDirectory;
 import dev.gpuseg.ipc.WatchdogPage;
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,7 +17,9 @@ import java.util.function.LongConsumer;
 final class WatchdogProcess implements Watchdog {
     private static final int HIGHEST = 99;
     /** Where all processors are taken a new process can wait for one for seconds. */
-    private static final long READY_NS = 10_000_000_000L;
+    private static final long READY_NS = 30_000_000_000L;
+    private static final long NS_PER_S = 1_000_000_000L;
+    private static final long NS_PER_MS = 1_000_000L;
     private static final long POLL_MS = 2;
     private static final int EXIT_MS = 1_000;
 
@@ -74,11 +77,23 @@ final class WatchdogProcess implements Watchdog {
                 break;
             }
         }
-        final String how = process.isAlive() ? "did not become ready in " + READY_NS / 1_000_000_000L + " s"
+        final String how = process.isAlive()
+            ? "did not become ready in " + READY_NS / NS_PER_S + " s" + used(process.pid())
             : "exited with status " + process.exitValue();
         process.destroy();
         throw new StartUpException("watchdog " + program + " " + how + "; its message is above; "
             + "without it: no-watchdog: true in the settings file (a dead daemon can then leave applications frozen)");
+    }
+
+    /** What it did meanwhile, of schedstat (proc(5)): a machine that is full is told from one that hangs. */
+    private static String used(final long pid) {
+        try {
+            final String[] ns = Files.readString(Path.of("/proc", Long.toString(pid), "schedstat")).split(" ");
+            return ", in which it ran for " + Long.parseLong(ns[0]) / NS_PER_MS + " ms and waited for a processor for "
+                + Long.parseLong(ns[1]) / NS_PER_MS + " ms";
+        } catch (final IOException | NumberFormatException e) {
+            return "";   // it has just ended, or this kernel does not count
+        }
     }
 
     private static Path program() {

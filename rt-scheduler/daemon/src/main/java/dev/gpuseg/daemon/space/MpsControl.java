@@ -46,6 +46,7 @@ final class MpsControl {
     void start() throws IOException {
         Files.createDirectories(pipe);
         Files.createDirectories(logs);
+        seen = null;   // it may come up after the limit: then that is the one
         final Answer answer = run(List.of(PROGRAM, "-d"), "");
         if (answer.status() != 0) {
             throw new IOException(PROGRAM + " -d ended with status " + answer.status() + ": " + answer.text()

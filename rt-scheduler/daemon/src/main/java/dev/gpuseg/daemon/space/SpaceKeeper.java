@@ -24,6 +24,7 @@ public final class SpaceKeeper implements AutoCloseable {
 
     private static final long PAUSE_LEAST_NS = 1_000_000_000L;
     private static final long PAUSE_MOST_NS = 60_000_000_000L;
+    private static final int ASKS = 6;
     private static final long LOOK_NS = 5_000_000_000L;
 
     private final RuntimeDirectory directory;
@@ -82,10 +83,23 @@ public final class SpaceKeeper implements AutoCloseable {
             return new SpaceKeeper(directory, space, uid, other, false, disables, say);
         }
         final MpsControl control = new MpsControl(directory.root().resolve("mps"), logs);
-        if (!control.answers()) {
+        if (!isThere(control)) {
             begin(control);
         }
         return new SpaceKeeper(directory, space, uid, control, true, disables, say);
+    }
+
+    /** Whether it answers, if late: a machine that is busy may not let it for long. */
+    private static boolean isThere(final MpsControl control) {
+        for (int asked = 0; asked < ASKS; asked++) {
+            if (control.answers()) {
+                return true;
+            }
+            if (!control.isAlive()) {
+                return false;
+            }
+        }
+        return false;
     }
 
     private static void begin(final MpsControl control) throws IOException {
@@ -116,6 +130,7 @@ public final class SpaceKeeper implements AutoCloseable {
             return;
         }
         if (control.isAlive()) {
+            failure = "";   // one that was late is there
             if (nowNs - startedNs > PAUSE_MOST_NS) {
                 pauseNs = PAUSE_LEAST_NS;
             }

@@ -54,8 +54,13 @@ final class SpaceRig {
 
     /** A daemon with two places and a reserve of 12 %, ready. */
     Child daemon() throws InterruptedException {
+        return daemon(STAND_IN);
+    }
+
+    /** The same with programs of this directory. */
+    Child daemon(final Path programs) throws InterruptedException {
         rig.without(PLACES).with(PLACES);
-        final Child daemon = run(STAND_IN + ":" + System.getenv("PATH"));
+        final Child daemon = run(programs + ":" + System.getenv("PATH"));
         daemon.await("daemon ready", LIMIT_S);
         return daemon;
     }

@@ -149,6 +149,26 @@ class SpaceSystemTest {
         assertFalse(Files.exists(rig.directory().root().resolve("space")));
     }
 
+    /** A machine that is busy: its start takes longer than the daemon waits, and it is there all the same. */
+    @Test
+    void shouldFindTheControlDaemonThatCameUpLate() throws Exception {
+        final Path slow = Files.createDirectories(rig.file("slow"));
+        final Path once = rig.file("once");
+        final Path program = Files.writeString(slow.resolve(SpaceRig.PROGRAM), "#!/bin/sh\nreal=" + SpaceRig.STAND_IN
+            + "/" + SpaceRig.PROGRAM + "\nif [ \"${1:-}\" = -d ] && [ -e " + once + " ]; then\n  rm " + once
+            + "\n  $real -d\n  exec sleep 60\nfi\nexec $real \"$@\"\n");
+        assertTrue(program.toFile().setExecutable(true));
+        final Child daemon = space.daemon(slow);
+        Files.createFile(once);
+        final long first = space.controlPid();
+        Files.delete(space.note());
+        SystemRig.await("its start was given up", LIMIT_MS, () -> daemon.said().contains("no answer within 5 s"));
+        SystemRig.await("it is found", LIMIT_MS, () -> rig.status().path("space").path("failure").asText().isEmpty());
+        assertTrue(space.controlPid() > 0 && space.controlPid() != first);
+        SystemRig.signal(daemon, "TERM");
+        assertEquals(0, daemon.awaitExit(LIMIT_S), daemon.said());
+    }
+
     @Test
     void shouldSayWhatIsMissing() throws Exception {
         final Path java = Path.of(System.getProperty("java.home")).resolve("bin");
