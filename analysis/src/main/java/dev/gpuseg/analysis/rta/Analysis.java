@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.analysis.rta;
 
-import dev.gpuseg.analysis.chain.ChainAnalysis;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
 

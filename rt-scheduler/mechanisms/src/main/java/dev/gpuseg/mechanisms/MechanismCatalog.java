@@ -109,6 +109,16 @@ public final class MechanismCatalog {
         return Math.max(NvidiaSurvey.gpus(), AmdSurvey.gpus());
     }
 
+    /**
+     * Those of level 3.
+     *
+     * @return their names, as a sentence lists them
+     */
+    public static String interrupting() {
+        return ROWS.stream().filter(row -> row.level() == Capabilities.INTERRUPT).map(MechanismDescription::name)
+            .collect(Collectors.joining(", "));
+    }
+
     /** All rows, best first; an immutable list. */
     public static List<MechanismDescription> all() {
         return ROWS;

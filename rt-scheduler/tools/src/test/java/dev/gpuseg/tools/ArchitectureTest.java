@@ -155,7 +155,7 @@ class ArchitectureTest {
 
     @Test
     void shouldHaveNoCyclesBetweenPackages() {
-        for (final String module : new String[] {"ipc", "mechanisms", "daemon", "tools"}) {
+        for (final String module : new String[] {"ipc", "mechanisms", "analysis", "daemon", "tools"}) {
             slices().matching("dev.gpuseg." + module + ".(*)..").should().beFreeOfCycles().check(classes);
         }
     }

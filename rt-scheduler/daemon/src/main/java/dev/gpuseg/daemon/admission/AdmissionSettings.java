@@ -7,6 +7,7 @@ import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.rta.CoreOrder;
 import java.io.IOException;
 import java.nio.file.Path;
 

@@ -5,6 +5,7 @@ import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.BoostPriorities;
 import dev.gpuseg.analysis.rta.Hypotheses;
+import dev.gpuseg.analysis.rta.SoundAnalysis;
 import dev.gpuseg.core.Priority;
 import java.util.List;
 

@@ -7,16 +7,21 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.gpuseg.analysis.chain.ChainAnalysis;
 import dev.gpuseg.analysis.io.ResultWriter;
 import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.Durations;
 import dev.gpuseg.analysis.model.Gpu;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.Task;
+import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.ChainAnalysis;
+import dev.gpuseg.analysis.rta.CoreOrder;
 import dev.gpuseg.analysis.rta.LeastBudgets;
 import dev.gpuseg.analysis.rta.Model;
+import dev.gpuseg.analysis.rta.SharedClasses;
+import dev.gpuseg.analysis.rta.SoundAnalysis;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.analysis.rta.TurnSlices;
@@ -29,8 +34,8 @@ import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.metrics.PromisedBounds;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
@@ -154,7 +159,7 @@ public final class ProvenAdmission implements AdmissionControl {
         this.capabilities = capabilities;
         file = new AdmittedFile(state);
         models = new TaskModels(settings);
-        sound = SoundAnalysis.of(policy, capabilities, settings.waitMode(), settings.cores());
+        sound = soundOn(policy, capabilities, settings.waitMode(), settings.cores());
         final String impossible = impossible(gpus);
         if (impossible != null && settings.mode() == AdmissionMode.ENFORCE) {
             throw new IllegalArgumentException("--admission enforce: " + impossible);
@@ -595,9 +600,25 @@ public final class ProvenAdmission implements AdmissionControl {
             + "contain them; use sharing: turns, or --admission warn";
     }
 
+    /** The analysis that holds for a policy on a mechanism, or why none does. */
+    static SoundAnalysis soundOn(final Policy policy, final Capabilities capabilities, final WaitMode mode,
+        final CoreOrder cores) {
+        if (capabilities.holdsLaunches() && capabilities.level() < Capabilities.DEACTIVATE) {
+            return SoundAnalysis.none("a mechanism that only holds launches has no sound analysis: what is queued on "
+                + "the GPU runs on beside the segment; use one of level 3 (" + MechanismCatalog.interrupting()
+                + ") or gate, or --admission off");
+        }
+        return SoundAnalysis.of(policy, capabilities.level(), mode, cores, MechanismCatalog.interrupting());
+    }
+
+    private static List<SharedClasses.Ranked> ranked(final List<Admitted> admitted) {
+        return admitted.stream().filter(Admitted::isRealTime).map(open -> new SharedClasses.Ranked(
+            open.request().name(), open.request().gpu(), open.gpuPriority())).toList();
+    }
+
     private String refuseChange(final Policy wanted, final Map<String, OverrunAction> rules) {
         expire();
-        final SoundAnalysis next = SoundAnalysis.of(wanted, capabilities, settings.waitMode(), settings.cores());
+        final SoundAnalysis next = soundOn(wanted, capabilities, settings.waitMode(), settings.cores());
         final Policy policyBefore = policy;
         final Map<String, OverrunAction> rulesBefore = overrunRules;
         policy = wanted;
@@ -764,7 +785,7 @@ public final class ProvenAdmission implements AdmissionControl {
         // a gate preempts nothing, so contexts do not matter to its analysis
         String disorder = capabilities.level() == Capabilities.GATE ? "" : SharedProcesses.conflict(admitted);
         if (disorder.isEmpty() && !wholeFile) {
-            disorder = SharedClasses.conflict(policy, admitted);
+            disorder = SharedClasses.conflict(policy, ranked(admitted));
         }
         if (disorder.isEmpty() && boosts) {
             disorder = Boosts.disorder(admitted, placed);

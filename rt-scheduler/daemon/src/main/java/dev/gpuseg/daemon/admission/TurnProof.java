@@ -8,6 +8,8 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
+import dev.gpuseg.analysis.rta.SharedClasses;
+import dev.gpuseg.analysis.rta.SoundAnalysis;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TurnSlices;
 import dev.gpuseg.core.Policy;

@@ -2,6 +2,7 @@
 package dev.gpuseg.daemon.dispatch;
 
 import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.Policy;
@@ -9,7 +10,6 @@ import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.daemon.enforce.DesiredStates;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.util.HashMap;
 import java.util.Locale;

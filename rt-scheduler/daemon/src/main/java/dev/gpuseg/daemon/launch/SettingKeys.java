@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.launch;
 
+import dev.gpuseg.analysis.rta.CoreOrder;
 import dev.gpuseg.command.DurationConverter;
 import dev.gpuseg.command.SizeConverter;
 import dev.gpuseg.core.Unmanaged;
-import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.conductor.UserLimits;
 import dev.gpuseg.daemon.space.Space;
 import dev.gpuseg.ipc.Abi;

@@ -3,10 +3,10 @@ package dev.gpuseg.daemon.launch;
 
 import dev.gpuseg.analysis.model.Platform;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.CoreOrder;
 import dev.gpuseg.core.Unmanaged;
 import dev.gpuseg.daemon.admission.AdmissionMode;
 import dev.gpuseg.daemon.admission.AdmissionSettings;
-import dev.gpuseg.daemon.admission.CoreOrder;
 import dev.gpuseg.daemon.admission.ProfileMachine;
 import dev.gpuseg.daemon.cgroup.LiveRules;
 import dev.gpuseg.daemon.conductor.UserLimits;

@@ -6,6 +6,7 @@ import dev.gpuseg.analysis.conformance.Effort;
 import dev.gpuseg.analysis.conformance.PolicyConformance;
 import dev.gpuseg.analysis.conformance.PropertyResult;
 import dev.gpuseg.analysis.policy.PolicyJar;
+import dev.gpuseg.analysis.policy.PolicyReader;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;

@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.policy.PolicyReader;
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.ipc.platform.PrivateFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Policies with their parameters, as files and commands state them. */
+/** Where the policies of a run come from, and what is kept of them for the next daemon. */
 package dev.gpuseg.daemon.policy;

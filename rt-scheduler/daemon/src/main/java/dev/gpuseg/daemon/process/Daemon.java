@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.process;
 
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.command.NativePrograms;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.SchedulerConfig;
@@ -29,7 +30,6 @@ import dev.gpuseg.daemon.jvm.RuntimeThreads;
 import dev.gpuseg.daemon.metrics.LiveModel;
 import dev.gpuseg.daemon.metrics.PrometheusExporter;
 import dev.gpuseg.daemon.metrics.PromisedBounds;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.SavedPolicy;
 import dev.gpuseg.daemon.space.SpaceAdmission;
 import dev.gpuseg.daemon.space.SpaceKeeper;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.daemon.process;
 
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.enforce.IdleMode;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.daemon.policy.PolicySource;
 import dev.gpuseg.daemon.space.Space;
 import dev.gpuseg.ipc.ClientQueue;

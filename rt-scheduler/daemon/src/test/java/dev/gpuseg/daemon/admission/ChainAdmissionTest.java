@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.TaskSet;
+import dev.gpuseg.analysis.rta.CoreOrder;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.Policy;

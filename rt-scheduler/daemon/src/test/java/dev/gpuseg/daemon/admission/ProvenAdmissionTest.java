@@ -10,8 +10,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.gpuseg.analysis.model.SpaceLimits;
 import dev.gpuseg.analysis.model.WaitMode;
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.CoreOrder;
+import dev.gpuseg.analysis.rta.SoundAnalysis;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
@@ -25,10 +28,10 @@ import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.Removal;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.metrics.PromisedBounds;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.platform.FileAccess;
 import dev.gpuseg.ipc.platform.ProcessStatus;
 import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -80,7 +83,12 @@ class ProvenAdmissionTest {
 
     private static SoundAnalysis sound(final String policy, final int level, final WaitMode mode,
         final CoreOrder cores) {
-        return SoundAnalysis.of(PolicyCatalog.builtIn().create(policy), level, mode, cores);
+        return sound(PolicyCatalog.builtIn().create(policy), level, mode, cores);
+    }
+
+    private static SoundAnalysis sound(final Policy policy, final int level, final WaitMode mode,
+        final CoreOrder cores) {
+        return SoundAnalysis.of(policy, level, mode, cores, MechanismCatalog.interrupting());
     }
 
     @Test
@@ -574,10 +582,10 @@ class ProvenAdmissionTest {
         assertFalse(warned.status(true, 0).path("proven").asBoolean());
         assertTrue(warned.status(true, 0).path("problem").asText().contains("partitions"));
         final TimePartitions fp = table(FixedPriority.INSTANCE, 20);
-        assertTrue(SoundAnalysis.of(fp, 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("level 3"));
-        assertTrue(SoundAnalysis.of(fp, 3, WaitMode.BUSY, CoreOrder.FP).reason().contains("use mode: suspend"));
-        assertTrue(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("core-order: fp"));
-        assertFalse(SoundAnalysis.of(fp, 3, WaitMode.SUSPEND, CoreOrder.FP).boosted().exists());
+        assertTrue(sound(fp, 1, WaitMode.SUSPEND, CoreOrder.FP).reason().contains("level 3"));
+        assertTrue(sound(fp, 3, WaitMode.BUSY, CoreOrder.FP).reason().contains("use mode: suspend"));
+        assertTrue(sound(fp, 3, WaitMode.SUSPEND, CoreOrder.EDF).reason().contains("core-order: fp"));
+        assertFalse(sound(fp, 3, WaitMode.SUSPEND, CoreOrder.FP).boosted().exists());
     }
 
     private static PolicySettings rule(final String task, final OverrunAction action) {

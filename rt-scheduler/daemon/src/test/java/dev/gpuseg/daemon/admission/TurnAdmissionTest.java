@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.policy.PolicySettings;
+import dev.gpuseg.analysis.rta.CoreOrder;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.HighestClassFirst;
@@ -15,7 +17,6 @@ import dev.gpuseg.core.Policy;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.metrics.PromisedBounds;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -11,6 +11,7 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.report.WorstCase;
 import dev.gpuseg.analysis.rta.Analyses;
+import dev.gpuseg.analysis.rta.CoreOrder;
 import dev.gpuseg.analysis.rta.TurnSlices;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.SimulationOptions.CpuPolicy;

@@ -4,6 +4,7 @@ package dev.gpuseg.daemon.dispatch;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.Anticipator;
 import dev.gpuseg.core.ContextKind;
@@ -11,7 +12,6 @@ import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.daemon.conductor.TaskOpen;
 import dev.gpuseg.daemon.enforce.FakeEnforcement;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.mechanisms.Capabilities;

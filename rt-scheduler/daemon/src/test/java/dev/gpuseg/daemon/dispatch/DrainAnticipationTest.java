@@ -4,10 +4,10 @@ package dev.gpuseg.daemon.dispatch;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.daemon.conductor.TaskOpen;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.util.List;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.FixedPriority;
 import dev.gpuseg.core.OverrunAction;
@@ -15,7 +16,6 @@ import dev.gpuseg.core.RoundRobin;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.daemon.enforce.FakeMechanism;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.mechanisms.Capabilities;
 import java.util.ArrayList;

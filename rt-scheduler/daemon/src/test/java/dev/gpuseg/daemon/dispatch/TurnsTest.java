@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.core.BestEffortTurns;
 import dev.gpuseg.core.CallChoice;
 import dev.gpuseg.core.OverrunAction;
@@ -14,7 +15,6 @@ import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.daemon.conductor.Client;
 import dev.gpuseg.daemon.conductor.TaskOpen;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.ipc.journal.EventKind;
 import java.util.List;
 import java.util.Map;

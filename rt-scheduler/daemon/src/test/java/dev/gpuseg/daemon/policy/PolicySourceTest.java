@@ -9,12 +9,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.analysis.policy.TestJar;
+import dev.gpuseg.analysis.rta.CoreOrder;
+import dev.gpuseg.analysis.rta.SoundAnalysis;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
-import dev.gpuseg.daemon.admission.CoreOrder;
-import dev.gpuseg.daemon.admission.SoundAnalysis;
 import dev.gpuseg.ipc.platform.ProcessStatus;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -102,7 +103,8 @@ class PolicySourceTest {
     void shouldHaveNoSoundAnalysisForAPolicyOfAJar() throws IOException {
         try (PolicySource source = PolicySource.open(TestJar.leastSlackFirst(directory.resolve("jar")))) {
             for (int level = 1; level <= 3; level++) {
-                final SoundAnalysis none = SoundAnalysis.of(source.standard(), level, WaitMode.SUSPEND, CoreOrder.FP);
+                final SoundAnalysis none = SoundAnalysis.of(source.standard(), level, WaitMode.SUSPEND, CoreOrder.FP,
+                    MechanismCatalog.interrupting());
                 assertFalse(none.exists());
                 assertEquals("policy least-slack has no sound analysis; use fp or edf, or --admission off",
                     none.reason());

@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.gpuseg.analysis.policy.PolicyReader;
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.ipc.platform.FileAccess;

@@ -23,24 +23,25 @@ import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.model.TurnLimits;
 import dev.gpuseg.analysis.partition.Partitioning;
+import dev.gpuseg.analysis.policy.PolicyReader;
+import dev.gpuseg.analysis.policy.PolicySettings;
 import dev.gpuseg.analysis.report.Refusals;
 import dev.gpuseg.analysis.report.Report;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.CoreOrder;
 import dev.gpuseg.analysis.rta.LeastBudgets;
+import dev.gpuseg.analysis.rta.SharedClasses;
+import dev.gpuseg.analysis.rta.SoundAnalysis;
 import dev.gpuseg.analysis.rta.Soundness;
 import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.analysis.rta.TurnChoice;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyCatalog;
-import dev.gpuseg.daemon.admission.CoreOrder;
-import dev.gpuseg.daemon.admission.SharedClasses;
-import dev.gpuseg.daemon.admission.SoundAnalysis;
-import dev.gpuseg.daemon.policy.PolicyReader;
-import dev.gpuseg.daemon.policy.PolicySettings;
 import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import dev.gpuseg.tools.trace.Source;
 import dev.gpuseg.tools.trace.TraceBuilder;
 import dev.gpuseg.tools.trace.TraceMeasurement;
@@ -400,7 +401,7 @@ final class AnalyzeCommand implements Callable<Integer> {
             throw new IllegalArgumentException("--policy-file " + policyFile + " names no policy; add one");
         }
         final SoundAnalysis sound = SoundAnalysis.of(settings.policy(), Capabilities.INTERRUPT, set.mode(),
-            CoreOrder.FP);
+            CoreOrder.FP, MechanismCatalog.interrupting());
         if (!sound.exists()) {
             throw new IllegalArgumentException("--policy-file " + policyFile + ": " + sound.reason());
         }

@@ -6,11 +6,12 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.rta.Analyses;
 import dev.gpuseg.analysis.rta.Analysis;
 import dev.gpuseg.analysis.rta.AnalysisResult;
+import dev.gpuseg.analysis.rta.CoreOrder;
+import dev.gpuseg.analysis.rta.SoundAnalysis;
 import dev.gpuseg.core.Policy;
-import dev.gpuseg.daemon.admission.CoreOrder;
-import dev.gpuseg.daemon.admission.SoundAnalysis;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.mechanisms.Capabilities;
+import dev.gpuseg.mechanisms.MechanismCatalog;
 import java.util.List;
 import java.util.NavigableMap;
 import java.util.Optional;
@@ -63,7 +64,7 @@ public record TraceBounds(AnalysisResult result, String reason) {
             return none("mechanism " + trace.mechanism + " has no sound analysis");
         }
         final SoundAnalysis sound = SoundAnalysis.of(policy.get(), trace.levelName.equals(GATE) ? Capabilities.GATE
-            : Capabilities.INTERRUPT, set.mode(), CoreOrder.FP);
+            : Capabilities.INTERRUPT, set.mode(), CoreOrder.FP, MechanismCatalog.interrupting());
         if (!sound.exists()) {
             return none(sound.reason());
         }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.gpuseg.analysis.policy.PolicyReader;
 import dev.gpuseg.core.ContextKind;
 import dev.gpuseg.core.DecisionSink;
 import dev.gpuseg.core.Outcome;
@@ -16,7 +17,6 @@ import dev.gpuseg.core.SegmentState;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TaskParameters;
 import dev.gpuseg.core.Unmanaged;
-import dev.gpuseg.daemon.policy.PolicyReader;
 import dev.gpuseg.ipc.Abi;
 import dev.gpuseg.ipc.journal.EventKind;
 import dev.gpuseg.ipc.journal.JournalRing;

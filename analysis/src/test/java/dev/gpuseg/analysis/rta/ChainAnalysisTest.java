@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.analysis.chain;
+package dev.gpuseg.analysis.rta;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -15,10 +15,6 @@ import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.analysis.report.HtmlReport;
 import dev.gpuseg.analysis.report.Report;
 import dev.gpuseg.analysis.report.TextReport;
-import dev.gpuseg.analysis.rta.Analyses;
-import dev.gpuseg.analysis.rta.Analysis;
-import dev.gpuseg.analysis.rta.AnalysisResult;
-import dev.gpuseg.analysis.rta.ChainResult;
 import dev.gpuseg.analysis.sim.SimulationOptions;
 import dev.gpuseg.analysis.sim.SimulationOptions.Arrivals;
 import dev.gpuseg.analysis.sim.SimulationOptions.Execution;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.policy;
+package dev.gpuseg.analysis.policy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.gpuseg.analysis.policy.RenamedPolicy;
 import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.EarliestDeadlineFirst;
 import dev.gpuseg.core.HighestClassFirst;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.admission;
+package dev.gpuseg.analysis.rta;
 
 import java.util.Locale;
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.analysis.chain;
+package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.Chain;
 import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.InvalidModelException;
 import dev.gpuseg.analysis.model.TaskSet;
-import dev.gpuseg.analysis.rta.Analysis;
-import dev.gpuseg.analysis.rta.AnalysisResult;
-import dev.gpuseg.analysis.rta.ChainResult;
-import dev.gpuseg.analysis.rta.Model;
-import dev.gpuseg.analysis.rta.TaskResult;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.analysis.chain;
+package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.RandomSets;
 import dev.gpuseg.analysis.model.Chain;

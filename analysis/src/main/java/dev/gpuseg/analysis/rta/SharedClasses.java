@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.admission;
+package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.TaskSet;
 import dev.gpuseg.core.Policy;
@@ -11,8 +11,14 @@ import java.util.List;
  * divides it, unless their contexts have time slices and theorem 16 covers them.
  */
 public final class SharedClasses {
-    /** A real-time task that uses a GPU. */
-    private record Ranked(String name, int gpu, int gpuPriority) {
+    /**
+     * A real-time task that uses a GPU.
+     *
+     * @param name        for the reader
+     * @param gpu         from 0
+     * @param gpuPriority 1..99
+     */
+    public record Ranked(String name, int gpu, int gpuPriority) {
     }
 
     private SharedClasses() {
@@ -26,19 +32,30 @@ public final class SharedClasses {
      * @return one line, empty if it holds, and for every policy without classes
      */
     public static String conflict(final Policy policy, final TaskSet set) {
-        return conflictOf(policy, ranked(set));
+        return conflict(policy, ranked(set));
     }
 
     /**
      * What speaks against the hypothesis.
      *
-     * @param policy   what decides
-     * @param admitted every open task with its present priorities
+     * @param policy what decides
+     * @param tasks  the real-time tasks with their present priorities
      * @return one line, empty if it holds, and for every policy without classes
      */
-    static String conflict(final Policy policy, final List<Admitted> admitted) {
-        return conflictOf(policy, admitted.stream().filter(Admitted::isRealTime)
-            .map(open -> new Ranked(open.request().name(), open.request().gpu(), open.gpuPriority())).toList());
+    public static String conflict(final Policy policy, final List<Ranked> tasks) {
+        for (int i = 0; i < tasks.size(); i++) {
+            final Ranked a = tasks.get(i);
+            for (int k = i + 1; k < tasks.size(); k++) {
+                final Ranked b = tasks.get(k);
+                if (a.gpu() == b.gpu() && policy.runTogether(a.gpuPriority(), b.gpuPriority())) {
+                    return "tasks \"" + a.name() + "\" (gpu_priority " + a.gpuPriority() + ") and \"" + b.name()
+                        + "\" (gpu_priority " + b.gpuPriority() + ") are in one class of GPU " + a.gpu()
+                        + " and run together, for which nothing is proven; give them priorities of "
+                        + "different classes, or use policy fp";
+                }
+            }
+        }
+        return "";
     }
 
     /**
@@ -68,21 +85,5 @@ public final class SharedClasses {
         return set.tasks().stream()
             .filter(task -> !task.bestEffort() && task.gpuPriority() > 0 && task.gpuSegmentCount() > 0)
             .map(task -> new Ranked(task.name(), task.gpu(), task.gpuPriority())).toList();
-    }
-
-    private static String conflictOf(final Policy policy, final List<Ranked> tasks) {
-        for (int i = 0; i < tasks.size(); i++) {
-            final Ranked a = tasks.get(i);
-            for (int k = i + 1; k < tasks.size(); k++) {
-                final Ranked b = tasks.get(k);
-                if (a.gpu() == b.gpu() && policy.runTogether(a.gpuPriority(), b.gpuPriority())) {
-                    return "tasks \"" + a.name() + "\" (gpu_priority " + a.gpuPriority() + ") and \"" + b.name()
-                        + "\" (gpu_priority " + b.gpuPriority() + ") are in one class of GPU " + a.gpu()
-                        + " and run together, for which nothing is proven; give them priorities of "
-                        + "different classes, or use policy fp";
-                }
-            }
-        }
-        return "";
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.policy;
+package dev.gpuseg.analysis.policy;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -11,6 +11,9 @@ import dev.gpuseg.analysis.io.Schema;
 import dev.gpuseg.analysis.io.Schema.Key;
 import dev.gpuseg.analysis.io.Schema.Values;
 import dev.gpuseg.analysis.model.Durations;
+import dev.gpuseg.analysis.policy.PolicySettings.GroupRule;
+import dev.gpuseg.analysis.policy.PolicySettings.Share;
+import dev.gpuseg.analysis.policy.PolicySettings.TaskRule;
 import dev.gpuseg.core.Anticipate;
 import dev.gpuseg.core.OverrunAction;
 import dev.gpuseg.core.Policy;
@@ -20,9 +23,6 @@ import dev.gpuseg.core.PolicyParameter;
 import dev.gpuseg.core.SegmentScheduler;
 import dev.gpuseg.core.Sharing;
 import dev.gpuseg.core.TimePartitions;
-import dev.gpuseg.daemon.policy.PolicySettings.GroupRule;
-import dev.gpuseg.daemon.policy.PolicySettings.Share;
-import dev.gpuseg.daemon.policy.PolicySettings.TaskRule;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -85,7 +85,7 @@ public final class PolicyReader {
     }
 
     /** Whether a key says something that holds whatever the policy, and so is no parameter of one. */
-    static boolean isSetting(final String key) {
+    public static boolean isSetting(final String key) {
         return SETTINGS.names().contains(key);
     }
 

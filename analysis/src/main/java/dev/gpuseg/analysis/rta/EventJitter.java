@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.analysis.chain;
+package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.Chains;
 import dev.gpuseg.analysis.model.Task;
 import dev.gpuseg.analysis.model.TaskSet;
-import dev.gpuseg.analysis.rta.Analysis;
-import dev.gpuseg.analysis.rta.AnalysisResult;
-import dev.gpuseg.analysis.rta.MissBound;
-import dev.gpuseg.analysis.rta.TaskResult;
-import dev.gpuseg.analysis.rta.Terms;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

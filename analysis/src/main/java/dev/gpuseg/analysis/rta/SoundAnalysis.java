@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package dev.gpuseg.daemon.admission;
+package dev.gpuseg.analysis.rta;
 
 import dev.gpuseg.analysis.model.WaitMode;
-import dev.gpuseg.analysis.rta.Analyses;
-import dev.gpuseg.analysis.rta.Analysis;
-import dev.gpuseg.analysis.rta.TimePartitioned;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyAnalysis;
 import dev.gpuseg.core.PolicyAnalysis.Cores;
@@ -14,9 +11,6 @@ import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
 import dev.gpuseg.core.TaskNeed;
 import dev.gpuseg.core.TimePartitions;
-import dev.gpuseg.mechanisms.Capabilities;
-import dev.gpuseg.mechanisms.MechanismCatalog;
-import dev.gpuseg.mechanisms.MechanismDescription;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -32,21 +26,23 @@ import java.util.stream.Collectors;
  * @param turns    whether begins that wait for no driver call have one, too
  */
 public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boosted, boolean turns) {
-    /** The mechanisms of level 3, as a list in a sentence. */
-    private static final String INTERRUPTING = MechanismCatalog.all().stream()
-        .filter(row -> row.level() == Capabilities.INTERRUPT).map(MechanismDescription::name)
-        .collect(Collectors.joining(", "));
+    /** Contexts are disabled and enabled while their kernels run; a level of enforcement. */
+    private static final int LEVEL_INTERRUPT = 3;
+    /** Begins wait; what runs is not preempted. */
+    private static final int LEVEL_GATE = 1;
 
     /**
      * Chooses among the analyses of the policy's row.
      *
      * @param policy what decides, with its parameters
-     * @param level  of the mechanism, see {@link Capabilities}
+     * @param level  of enforcement: 3 interrupts running work, 1 lets begins wait
      * @param mode   what threads do while the GPU works for them
      * @param cores  how the kernel orders the threads of a core
+     * @param interrupting the mechanisms of level 3, as a sentence lists them
      * @return the analysis, or the reason why there is none
      */
-    public static SoundAnalysis of(final Policy policy, final int level, final WaitMode mode, final CoreOrder cores) {
+    public static SoundAnalysis of(final Policy policy, final int level, final WaitMode mode, final CoreOrder cores,
+        final String interrupting) {
         final List<PolicyAnalysis> proven = proven(policy);
         if (proven.isEmpty()) {
             return none("policy " + policy.name() + " has no sound analysis; use " + analysed()
@@ -57,37 +53,19 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
                 + "sound analysis for threads that suspend; use core-order: fp");
         }
         if (policy.timetable().isPresent()) {
-            return inWindows(policy.timetable().get(), level, mode, cores);
+            return inWindows(policy.timetable().get(), level, mode, cores, interrupting);
         }
-        if (level != Capabilities.INTERRUPT && level != Capabilities.GATE) {
-            return none("a mechanism of level " + level + " has no sound analysis; use one of level 3 (" + INTERRUPTING
+        if (level != LEVEL_INTERRUPT && level != LEVEL_GATE) {
+            return none("a mechanism of level " + level + " has no sound analysis; use one of level 3 (" + interrupting
                 + ") or 1 (gate), or --admission off");
         }
-        final Wanted wanted = new Wanted(level == Capabilities.GATE ? Mechanism.GATE : Mechanism.INTERRUPT,
+        final Wanted wanted = new Wanted(level == LEVEL_GATE ? Mechanism.GATE : Mechanism.INTERRUPT,
             cores == CoreOrder.EDF ? Cores.DEADLINE : Cores.PRIORITY,
             mode == WaitMode.BUSY ? Waiting.BUSY : Waiting.SUSPEND, false);
-        final boolean turns = proven.stream().anyMatch(a -> a.name().equals(TurnProof.ANALYSIS)
+        final boolean turns = proven.stream().anyMatch(a -> a.name().equals(Analyses.byTurns().name())
             && a.mechanism() == wanted.mechanism() && a.cores() == wanted.cores() && a.waiting() == wanted.waiting());
-        return wanted.in(proven).map(name -> some(name, boosted(proven, wanted), turns))
+        return wanted.in(proven).map(name -> some(name, boosted(proven, wanted, interrupting), turns))
             .orElseGet(() -> none(missing(policy, proven, wanted)));
-    }
-
-    /**
-     * The same for a mechanism that may hold launches.
-     *
-     * @param policy       what decides, with its parameters
-     * @param capabilities of the mechanism
-     * @param mode         what threads do while the GPU works for them
-     * @param cores        how the kernel orders the threads of a core
-     * @return the analysis, or the reason why there is none
-     */
-    static SoundAnalysis of(final Policy policy, final Capabilities capabilities, final WaitMode mode,
-        final CoreOrder cores) {
-        if (capabilities.holdsLaunches() && capabilities.level() < Capabilities.DEACTIVATE) {
-            return none("a mechanism that only holds launches has no sound analysis: what is queued on the GPU runs on "
-                + "beside the segment; use one of level 3 (" + INTERRUPTING + ") or gate, or --admission off");
-        }
-        return of(policy, capabilities.level(), mode, cores);
     }
 
     /**
@@ -133,9 +111,9 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
     }
 
     private static SoundAnalysis inWindows(final TimePartitions table, final int level, final WaitMode mode,
-        final CoreOrder cores) {
-        if (level != Capabilities.INTERRUPT) {
-            return none("time partitions have a sound analysis with a mechanism of level 3 only (" + INTERRUPTING
+        final CoreOrder cores, final String interrupting) {
+        if (level != LEVEL_INTERRUPT) {
+            return none("time partitions have a sound analysis with a mechanism of level 3 only (" + interrupting
                 + "), which preempts running work at the end of a window; use one, or --admission off");
         }
         if (mode == WaitMode.BUSY) {
@@ -152,7 +130,8 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
     }
 
     /** The threads keep their boost from begin to end, also while another window has the GPU. */
-    private static SoundAnalysis boosted(final List<PolicyAnalysis> proven, final Wanted plain) {
+    private static SoundAnalysis boosted(final List<PolicyAnalysis> proven, final Wanted plain,
+        final String interrupting) {
         final Wanted wanted = new Wanted(plain.mechanism(), plain.cores(), plain.waiting(), true);
         final Optional<String> name = wanted.in(proven);
         if (name.isPresent()) {
@@ -164,7 +143,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
                 + "which there is no sound analysis; use mode: suspend, or open the task without a boost");
         }
         return none("a boost inside windows has a sound analysis under policy fp or edf with core-order: fp and a "
-            + "mechanism of level 3 only (" + INTERRUPTING + "); open the task without one");
+            + "mechanism of level 3 only (" + interrupting + "); open the task without one");
     }
 
     private static SoundAnalysis some(final String name, final SoundAnalysis boosted, final boolean turns) {
@@ -175,7 +154,13 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         return new SoundAnalysis(analysis, "", boosted, turns);
     }
 
-    private static SoundAnalysis none(final String reason) {
+    /**
+     * There is none.
+     *
+     * @param reason one line: why, and what to do
+     * @return the answer
+     */
+    public static SoundAnalysis none(final String reason) {
         return new SoundAnalysis(null, reason, null, false);
     }
 
