@@ -223,7 +223,8 @@ public final class RunCommand implements Callable<Integer> {
     private int run(final DaemonConfig asked, final Endpoint metricsAt, final VirtualGpu gpu) {
         final Optional<SudoCaller> caller = SudoCaller.of(System.getenv(), ProcessStatus.uid(ProcessStatus.pid()),
             UserNames::of, line -> spec.commandLine().getErr().println("gpuseg: " + line));
-        final DaemonConfig config = caller.map(user -> asked.withSite(asked.site().serving(user.uid()))).orElse(asked);
+        final DaemonConfig config = caller.map(user ->
+            asked.but().site(asked.site().serving(user.uid())).build()).orElse(asked);
         final Daemon daemon;
         final NotifySocket notify = NotifySocket.ofEnvironment();
         FileAccess.umask(OWN_FILES);
@@ -374,11 +375,23 @@ public final class RunCommand implements Callable<Integer> {
         final PolicySettings shares = policies == null ? null : shares(policies.reader(), problems);
         final Policy decides = shares == null || chosen == null ? null : decides(policies, shares, chosen, problems);
         final Space division = keys.space(problems);
-        return !problems.none() ? null : new DaemonConfig(where, decides, chosen.name(),
-            gpus != null ? gpus : space ? 1 : chosen.gpusHere(), whenIdle,
-            keys.optimistic(), events, keys.journalBytes(), keys.watchdogPeriodMs(), cpu, priority, keys.queueBytes(),
-            keys.warmUp() ? DaemonConfig.WARM_UP_RECORDS : 0, rules).withSettings(shares).withPolicies(policies)
-            .withHeldLaunches(keys.holdLaunches()).withSpace(space ? division : null);
+        return !problems.none() ? null : DaemonConfig.of(where, decides, chosen.name())
+            .gpus(gpus != null ? gpus : space ? 1 : chosen.gpusHere())
+            .idle(whenIdle)
+            .optimistic(keys.optimistic())
+            .journal(events)
+            .journalBytes(keys.journalBytes())
+            .watchdogPeriodMs(keys.watchdogPeriodMs())
+            .cpu(cpu)
+            .priority(priority)
+            .queueBytes(keys.queueBytes())
+            .warmUpRecords(keys.warmUp() ? DaemonConfig.WARM_UP_RECORDS : 0)
+            .site(rules)
+            .settings(shares)
+            .policies(policies)
+            .holdLaunches(keys.holdLaunches())
+            .space(space ? division : null)
+            .build();
     }
 
     private static RuntimeDirectory directory(final RuntimeDirectory where) {

@@ -45,111 +45,153 @@ public record DaemonConfig(RuntimeDirectory directory, Policy policy, String mec
     public static final int WATCHDOG_PERIOD_MS = 100;
 
     /**
-     * Without shares, caps and rules for tasks.
-     *
-     * @param directory        as above
-     * @param policy           as above
-     * @param mechanism        as above
-     * @param gpus             as above
-     * @param idle             as above
-     * @param optimistic       as above
-     * @param journal          as above
-     * @param journalBytes     as above
-     * @param watchdogPeriodMs as above
-     * @param cpu              as above
-     * @param priority         as above
-     * @param queueBytes       as above
-     * @param warmUpRecords    as above
-     * @param site             as above
-     */
-    public DaemonConfig(final RuntimeDirectory directory, final Policy policy, final String mechanism, final int gpus,
-        final IdleMode idle, final boolean optimistic, final Path journal, final long journalBytes,
-        final int watchdogPeriodMs, final int cpu, final int priority, final int queueBytes, final int warmUpRecords,
-        final SiteRules site) {
-        this(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes, watchdogPeriodMs, cpu,
-            priority, queueBytes, warmUpRecords, site, PolicySettings.NONE, PolicySource.builtIn(), false, null);
-    }
-
-    /**
-     * The same with shares, caps and rules for tasks.
-     *
-     * @param newSettings content of a policy file
-     * @return a copy
-     */
-    public DaemonConfig withSettings(final PolicySettings newSettings) {
-        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, newSettings, policies, holdLaunches,
-            space);
-    }
-
-    /**
-     * The same with policies from outside.
-     *
-     * @param source the policies; open as long as the daemon runs
-     * @return a copy
-     */
-    public DaemonConfig withPolicies(final PolicySource source) {
-        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, source, holdLaunches, space);
-    }
-
-    /**
-     * The usual settings.
+     * One with the usual settings, to be changed: one GPU, hybrid idling, optimistic begins, a journal in the runtime
+     * directory, a watchdog, a warm-up, nothing held, no space.
      *
      * @param directory where it and its clients meet
      * @param policy    the order of the tasks
      * @param mechanism name of the mechanism
-     * @return hybrid idling, optimistic begins, journal in the runtime directory, watchdog, warm-up
+     * @return the builder
      */
-    public static DaemonConfig defaults(final RuntimeDirectory directory, final Policy policy,
-        final String mechanism) {
-        return new DaemonConfig(directory, policy, mechanism, 1, IdleMode.HYBRID, true, directory.journal(),
-            JOURNAL_BYTES, WATCHDOG_PERIOD_MS, -1, 0, ClientQueue.BYTES_DEFAULT, WARM_UP_RECORDS,
-            SiteRules.DEFAULTS);
+    public static Builder of(final RuntimeDirectory directory, final Policy policy, final String mechanism) {
+        return new Builder(directory, policy, mechanism);
     }
 
     /**
-     * The same, and launches may be held besides.
+     * The same, to be changed.
      *
-     * @param hold whether they are, where the mechanism preempts running work
-     * @return a copy
+     * @return a builder with these values
      */
-    public DaemonConfig withHeldLaunches(final boolean hold) {
-        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, hold, space);
+    public Builder but() {
+        return new Builder(this);
     }
 
-    /**
-     * The same, with room for short loops.
-     *
-     * @param division how the GPU is divided, null = not
-     * @return a copy
-     */
-    public DaemonConfig withSpace(final Space division) {
-        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, holdLaunches,
-            division);
-    }
+    /** Values for {@link DaemonConfig}, each as its parameter of the same name says. One thread. */
+    public static final class Builder {
+        private final RuntimeDirectory directory;
+        private final Policy policy;
+        private final String mechanism;
+        private int gpus = 1;
+        private IdleMode idle = IdleMode.HYBRID;
+        private boolean optimistic = true;
+        private Path journal;
+        private long journalBytes = JOURNAL_BYTES;
+        private int watchdogPeriodMs = WATCHDOG_PERIOD_MS;
+        private int cpu = -1;
+        private int priority;
+        private int queueBytes = ClientQueue.BYTES_DEFAULT;
+        private int warmUpRecords = WARM_UP_RECORDS;
+        private SiteRules site = SiteRules.DEFAULTS;
+        private PolicySettings settings = PolicySettings.NONE;
+        private PolicySource policies = PolicySource.builtIn();
+        private boolean holdLaunches;
+        private Space space;
 
-    /**
-     * The same for a test: no warm-up.
-     *
-     * @return a copy
-     */
-    public DaemonConfig withoutWarmUp() {
-        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, 0, site, settings, policies, holdLaunches, space);
-    }
+        private Builder(final RuntimeDirectory directory, final Policy policy, final String mechanism) {
+            this.directory = directory;
+            this.policy = policy;
+            this.mechanism = mechanism;
+            journal = directory.journal();
+        }
 
-    /**
-     * The same under other rules of the site.
-     *
-     * @param other the rules
-     * @return a copy
-     */
-    public DaemonConfig withSite(final SiteRules other) {
-        return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
-            watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, other, settings, policies, holdLaunches,
-            space);
+        private Builder(final DaemonConfig from) {
+            this(from.directory, from.policy, from.mechanism);
+            gpus = from.gpus;
+            idle = from.idle;
+            optimistic = from.optimistic;
+            journal = from.journal;
+            journalBytes = from.journalBytes;
+            watchdogPeriodMs = from.watchdogPeriodMs;
+            cpu = from.cpu;
+            priority = from.priority;
+            queueBytes = from.queueBytes;
+            warmUpRecords = from.warmUpRecords;
+            site = from.site;
+            settings = from.settings;
+            policies = from.policies;
+            holdLaunches = from.holdLaunches;
+            space = from.space;
+        }
+
+        public Builder gpus(final int value) {
+            gpus = value;
+            return this;
+        }
+
+        public Builder idle(final IdleMode value) {
+            idle = value;
+            return this;
+        }
+
+        public Builder optimistic(final boolean value) {
+            optimistic = value;
+            return this;
+        }
+
+        public Builder journal(final Path value) {
+            journal = value;
+            return this;
+        }
+
+        public Builder journalBytes(final long value) {
+            journalBytes = value;
+            return this;
+        }
+
+        public Builder watchdogPeriodMs(final int value) {
+            watchdogPeriodMs = value;
+            return this;
+        }
+
+        public Builder cpu(final int value) {
+            cpu = value;
+            return this;
+        }
+
+        public Builder priority(final int value) {
+            priority = value;
+            return this;
+        }
+
+        public Builder queueBytes(final int value) {
+            queueBytes = value;
+            return this;
+        }
+
+        public Builder warmUpRecords(final int value) {
+            warmUpRecords = value;
+            return this;
+        }
+
+        public Builder site(final SiteRules value) {
+            site = value;
+            return this;
+        }
+
+        public Builder settings(final PolicySettings value) {
+            settings = value;
+            return this;
+        }
+
+        public Builder policies(final PolicySource value) {
+            policies = value;
+            return this;
+        }
+
+        public Builder holdLaunches(final boolean value) {
+            holdLaunches = value;
+            return this;
+        }
+
+        public Builder space(final Space value) {
+            space = value;
+            return this;
+        }
+
+        public DaemonConfig build() {
+            return new DaemonConfig(directory, policy, mechanism, gpus, idle, optimistic, journal, journalBytes,
+                watchdogPeriodMs, cpu, priority, queueBytes, warmUpRecords, site, settings, policies, holdLaunches,
+                space);
+        }
     }
 }

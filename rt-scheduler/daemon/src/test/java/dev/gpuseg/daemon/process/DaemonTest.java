@@ -34,9 +34,9 @@ class DaemonTest {
     private Path directory;
 
     private DaemonConfig config(final String policy, final String mechanism) {
-        return DaemonConfig.defaults(RuntimeDirectory.resolve(directory.toString()),
+        return DaemonConfig.of(RuntimeDirectory.resolve(directory.toString()),
             PolicyCatalog.builtIn().create(policy), mechanism)
-            .withoutWarmUp();
+            .warmUpRecords(0).build();
     }
 
     private void assertRefused(final DaemonConfig config, final String... words) {
@@ -117,9 +117,7 @@ class DaemonTest {
 
     @Test
     void shouldBeatItsHeartAtLeastEvery20MsAlsoWhenItSleeps() throws Exception {
-        final DaemonConfig defaults = config("fp", "gate");
-        final DaemonConfig sleepy = new DaemonConfig(defaults.directory(), defaults.policy(), "gate", 1, IdleMode.SLEEP,
-            true, defaults.journal(), defaults.journalBytes(), 0, -1, 0, defaults.queueBytes(), 0, defaults.site());
+        final DaemonConfig sleepy = config("fp", "gate").but().idle(IdleMode.SLEEP).watchdogPeriodMs(0).build();
         try (Daemon daemon = Daemon.start(sleepy); StatusPage status = StatusPage.open(sleepy.directory().status())) {
             // 35 are due when sleeping at most 14 ms; 25 allow for a loaded machine, and one that stalls gets another
             // window: a daemon that sleeps too long reaches 25 in none

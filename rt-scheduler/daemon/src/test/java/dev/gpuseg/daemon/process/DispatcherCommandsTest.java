@@ -80,8 +80,8 @@ class DispatcherCommandsTest {
         dispatcher = new DispatcherAgent(new SchedulerConfig(FixedPriority.INSTANCE, 1, 4, 4, true, true,
             Unmanaged.BEST_EFFORT), new Enforcement[] {enforcer}, ring, page, counters, IdleMode.SPIN);
         dispatcher.conductor(conductor);
-        final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(directory.toString()),
-            PolicyCatalog.builtIn().standard(), "gate").withoutWarmUp();
+        final DaemonConfig config = DaemonConfig.of(RuntimeDirectory.resolve(directory.toString()),
+            PolicyCatalog.builtIn().standard(), "gate").warmUpRecords(0).build();
         final DaemonStatus shown = new DaemonStatus(new DaemonStatus.Sources(config, 0, true, 4, 4, -1,
             enforcer.mechanism, Observer.none("a test"), counters, counter -> 7,
             opened(HeldFile.openOrCreate(directory.resolve("held"))), ring, journal, new LiveModel(),

@@ -42,8 +42,8 @@ class TegraDaemonTest {
     void shouldKeepAnUnmanagedProcessOffWhileARealTimeSegmentIsOpenThroughTheWholeDaemon() throws Exception {
         final TegraRig.App app = rig.start(2);
         final Path where = directory.resolve("run");
-        final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
-            PolicyCatalog.builtIn().standard(), "tegra").withoutWarmUp();
+        final DaemonConfig config = DaemonConfig.of(RuntimeDirectory.resolve(where.toString()),
+            PolicyCatalog.builtIn().standard(), "tegra").warmUpRecords(0).build();
         try (Daemon daemon = Daemon.start(config)) {
             while (rig.disables() < 2) {   // until the scan finds it; the limit of the test is the limit
                 final Process segments = new ProcessBuilder(

@@ -73,8 +73,8 @@ class AmdSystemTest {
         only(by);
         final App app = rig.start(2);
         final Path where = directory.resolve("run");
-        final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
-            PolicyCatalog.builtIn().standard(), "amd").withoutWarmUp();
+        final DaemonConfig config = DaemonConfig.of(RuntimeDirectory.resolve(where.toString()),
+            PolicyCatalog.builtIn().standard(), "amd").warmUpRecords(0).build();
         try (Daemon daemon = Daemon.start(config)) {
             while (taken() == 0) {   // until it has been found; the limit of the test is the limit
                 final Process segments = new ProcessBuilder(AmdRig.BUILD.resolve("gpuseg-bench-ipc").toString(),
@@ -145,8 +145,8 @@ class AmdSystemTest {
         final App app = rig.start(1);
         final App stopped = rig.start(1);
         final Path where = directory.resolve("run");
-        final DaemonConfig config = DaemonConfig.defaults(RuntimeDirectory.resolve(where.toString()),
-            PolicyCatalog.builtIn().standard(), "amd").withoutWarmUp();
+        final DaemonConfig config = DaemonConfig.of(RuntimeDirectory.resolve(where.toString()),
+            PolicyCatalog.builtIn().standard(), "amd").warmUpRecords(0).build();
         try (Daemon daemon = Daemon.start(config)) {
             stopped.suspend();
             client(where);
