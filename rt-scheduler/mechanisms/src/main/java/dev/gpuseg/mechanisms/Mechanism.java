@@ -5,8 +5,8 @@ import dev.gpuseg.ipc.LaunchHold;
 import dev.gpuseg.ipc.Session;
 
 /**
- * Disables and enables contexts on one GPU. All calls are made on the thread of that GPU's enforcer, except the
- * constructor and {@link #close}: these are called while the enforcer does not run.
+ * Disables and enables contexts on one GPU. All calls are made on the thread of that GPU's enforcer, except those that
+ * name another, the constructor and {@link #close}: these are called while the enforcer does not run.
  *
  * <p>Contract of {@link #apply}: all contexts to disable are disabled before the first context is enabled, and each
  * {@link ContextRef} gets its outcome. Disabling a disabled context and enabling an enabled one are harmless. An
@@ -67,7 +67,7 @@ public interface Mechanism extends AutoCloseable {
      * Whether the program shares the GPU with tasks that have room of their own in time slices of all of it, so that it
      * must rest while there are such tasks.
      *
-     * @param pid the program
+     * @param pid the program; any thread may ask
      * @return false unless this mechanism {@linkplain dev.gpuseg.mechanisms.launch.SpaceMechanism keeps a space}
      */
     default boolean isOutside(final int pid) {

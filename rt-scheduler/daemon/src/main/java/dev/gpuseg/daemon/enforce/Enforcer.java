@@ -61,7 +61,7 @@ public final class Enforcer implements Enforcement, Runnable {
      * Wires an enforcer.
      *
      * @param gpu            index of its GPU
-     * @param mechanism      the device; only this enforcer's thread calls it from {@link #run} on
+     * @param mechanism      the device; from {@link #run} on only this thread calls it, but for what others may
      * @param held           where disabled contexts are written down
      * @param watchdog       the watchdog's page, or null without a watchdog
      * @param maxContexts    highest context id
