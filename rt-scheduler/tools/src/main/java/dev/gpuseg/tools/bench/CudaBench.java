@@ -20,13 +20,14 @@ import java.util.function.Function;
 public final class CudaBench {
     private static final int START_LIMIT_S = 120;
     private static final int RUN_LIMIT_S = 240;
-    private static final int PAGE_BYTES = 4096;
-    private static final int READY_AT = 4;
-    private static final int STOP_AT = 8;
-    private static final int KERNELS_AT = 16;
-    private static final int WRONG_AT = 24;
-    private static final int SET_UP_AT = 48;
-    private static final int GATE_AT = 12;
+    /** Of the page of a program, {@code rt-scheduler/native/gpu-bench/bench_page.h}; a test compares them. */
+    static final int PAGE_BYTES = 4096;
+    static final int READY_AT = 4;
+    static final int STOP_AT = 8;
+    static final int KERNELS_AT = 16;
+    static final int WRONG_AT = 24;
+    static final int SET_UP_AT = 48;
+    static final int GATE_AT = 12;
     private static final int DONE = 2;
 
     private final Path root;
