@@ -5,7 +5,7 @@ import dev.gpuseg.analysis.model.WaitMode;
 import dev.gpuseg.core.Policy;
 import dev.gpuseg.core.PolicyAnalysis;
 import dev.gpuseg.core.PolicyAnalysis.Cores;
-import dev.gpuseg.core.PolicyAnalysis.Mechanism;
+import dev.gpuseg.core.PolicyAnalysis.Level;
 import dev.gpuseg.core.PolicyAnalysis.Waiting;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
@@ -59,7 +59,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             return none("a mechanism of level " + level + " has no sound analysis; use one of level 3 (" + interrupting
                 + ") or 1 (gate), or --admission off");
         }
-        final Wanted wanted = new Wanted(level == LEVEL_GATE ? Mechanism.GATE : Mechanism.INTERRUPT,
+        final Wanted wanted = new Wanted(level == LEVEL_GATE ? Level.GATE : Level.INTERRUPT,
             cores == CoreOrder.EDF ? Cores.DEADLINE : Cores.PRIORITY,
             mode == WaitMode.BUSY ? Waiting.BUSY : Waiting.SUSPEND, false);
         final boolean turns = proven.stream().anyMatch(a -> a.name().equals(Analyses.byTurns().name())
@@ -76,12 +76,12 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         final PolicyCatalog catalog = PolicyCatalog.builtIn();
         final Optional<PolicyDescription> row = catalog.find(policy.name());
         return row.flatMap(own -> policy.exclusiveAs()).map(other -> catalog.get(other).analyses().stream()
-            .filter(a -> a.mechanism() == Mechanism.INTERRUPT).toList())
+            .filter(a -> a.mechanism() == Level.INTERRUPT).toList())
             .orElseGet(() -> row.map(PolicyDescription::analyses).orElse(List.of()));
     }
 
     /** Under which conditions an analysis has to hold. */
-    private record Wanted(Mechanism mechanism, Cores cores, Waiting waiting, boolean boosted) {
+    private record Wanted(Level mechanism, Cores cores, Waiting waiting, boolean boosted) {
         Optional<String> in(final List<PolicyAnalysis> proven) {
             return proven.stream().filter(a -> a.mechanism() == mechanism && a.cores() == cores
                 && a.waiting() == waiting && a.boosted() == boosted).map(PolicyAnalysis::name).findFirst();

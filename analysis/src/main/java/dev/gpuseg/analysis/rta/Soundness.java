@@ -6,7 +6,7 @@ import dev.gpuseg.analysis.rta.Hypotheses.Finding;
 import dev.gpuseg.analysis.rta.Hypotheses.Status;
 import dev.gpuseg.core.PolicyAnalysis;
 import dev.gpuseg.core.PolicyAnalysis.Cores;
-import dev.gpuseg.core.PolicyAnalysis.Mechanism;
+import dev.gpuseg.core.PolicyAnalysis.Level;
 import dev.gpuseg.core.PolicyCatalog;
 import dev.gpuseg.core.PolicyDescription;
 import java.util.List;
@@ -112,7 +112,7 @@ public record Soundness(Verdict verdict, String text, List<Finding> findings) {
         for (final PolicyDescription row : PolicyCatalog.builtIn().all()) {
             for (final PolicyAnalysis proven : row.analyses()) {
                 if (proven.name().equals(analysis)) {
-                    return "policy " + row.name() + (proven.mechanism() == Mechanism.GATE ? " at level 1 (gate)"
+                    return "policy " + row.name() + (proven.mechanism() == Level.GATE ? " at level 1 (gate)"
                         : space ? " under --space" : " at level 3")
                         + (proven.cores() == Cores.DEADLINE ? ", cores by deadline" : "");
                 }

@@ -45,7 +45,7 @@ public final class TimePartitioned implements Analysis {
         this.table = Objects.requireNonNull(table, "table");
         this.partitionOf = Objects.requireNonNull(partitionOf, "partitionOf");
         final Optional<String> proven = PolicyCatalog.builtIn().find(table.inner().name())
-            .flatMap(row -> row.analysis(PolicyAnalysis.Mechanism.INTERRUPT, edfCores ? PolicyAnalysis.Cores.DEADLINE
+            .flatMap(row -> row.analysis(PolicyAnalysis.Level.INTERRUPT, edfCores ? PolicyAnalysis.Cores.DEADLINE
                 : PolicyAnalysis.Cores.PRIORITY, PolicyAnalysis.Waiting.SUSPEND, false));
         if (proven.isPresent() && Analyses.get(proven.get()) instanceof FixedPointAnalysis<?> analysis) {
             inside = analysis;

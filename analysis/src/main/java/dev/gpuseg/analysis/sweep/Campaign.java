@@ -202,7 +202,7 @@ public final class Campaign {
      */
     public void judge(final long k, final long[] counts) {
         final TaskSet drawn = sets.apply(k);
-        final Map<Claim.Mechanism, Simulator[]> simulators = new LinkedHashMap<>();
+        final Map<Claim.Simulated, Simulator[]> simulators = new LinkedHashMap<>();
         for (int c = 0; c < claims.size(); c++) {
             final Claim claim = claims.get(c);
             final TaskSet set = claim.setOf(drawn, seed, k);
@@ -228,7 +228,7 @@ public final class Campaign {
 
     private void compare(final Claim claim, final TaskSet set, final AnalysisResult result, final Simulator simulator,
         final long k, final long[] counts, final int at) {
-        final Outcome outcome = new Outcome(claim, set, result, k);
+        final Tested outcome = new Tested(claim, set, result, k);
         // every claim about one mechanism is compared with the same runs
         final SplittableRandom random = Seeds.random(seed, SIMULATION_POINT + claim.mechanism().number(), k);
         for (int run = 0; run < runsPerSet; run++) {
@@ -255,7 +255,7 @@ public final class Campaign {
      * Climbs for the task that is farthest from its bound: changes one thing at a time and keeps what does not shorten
      * its response.
      */
-    private void climb(final Outcome outcome, final Simulator simulator, final SplittableRandom random) {
+    private void climb(final Tested outcome, final Simulator simulator, final SplittableRandom random) {
         int target = 0;
         for (int step = 0; step < climbs; step++) {
             if (step % CLIMB == 0) {
@@ -272,7 +272,7 @@ public final class Campaign {
     }
 
     /** A run in which little is random, so that a small change of the arrivals changes little. */
-    private static SimulationOptions steady(final SplittableRandom random, final Outcome outcome) {
+    private static SimulationOptions steady(final SplittableRandom random, final Tested outcome) {
         final SimulationOptions drawn = draw(random, outcome.claim.mechanism(), outcome.set);
         return random.nextInt(4) == 0 ? drawn : drawn.with(Arrivals.PERIODIC, Offsets.SYNCHRONOUS, Execution.WORST,
             Jitter.RANDOM).with(random.nextInt(3) == 0 ? HostWork.ANYWHERE : HostWork.FIRST);
@@ -330,7 +330,7 @@ public final class Campaign {
     }
 
     /** What the runs of one set say about one claim. */
-    private final class Outcome {
+    private final class Tested {
         private final Claim claim;
         private final TaskSet set;
         private final AnalysisResult result;
@@ -355,7 +355,7 @@ public final class Campaign {
         private final long[][] budgetsNs = new long[2][];
         private final boolean[] hasBudgets = new boolean[2];
 
-        Outcome(final Claim claim, final TaskSet set, final AnalysisResult result, final long k) {
+        Tested(final Claim claim, final TaskSet set, final AnalysisResult result, final long k) {
             this.claim = claim;
             this.set = set;
             this.result = result;
@@ -478,7 +478,7 @@ public final class Campaign {
         return options.keepReady() && options.optimistic() && options.scheduler() == Scheduler.FP;
     }
 
-    private static SimulationOptions draw(final SplittableRandom random, final Claim.Mechanism mechanism,
+    private static SimulationOptions draw(final SplittableRandom random, final Claim.Simulated mechanism,
         final TaskSet set) {
         long longest = 0;
         for (final var task : set.tasks()) {

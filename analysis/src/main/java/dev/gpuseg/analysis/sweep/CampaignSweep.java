@@ -58,7 +58,7 @@ public final class CampaignSweep {
      * @param runs     simulated runs of claimed comparisons
      * @param exceeded sets in which a claimed bound was exceeded
      */
-    public record Outcome(long runs, long exceeded) {
+    public record Totals(long runs, long exceeded) {
     }
 
     /**
@@ -73,7 +73,7 @@ public final class CampaignSweep {
      * @throws IOException          if a file cannot be written
      * @throws InterruptedException if the thread is interrupted; finished steps are kept
      */
-    public Outcome soundness(final int sets, final boolean claimed, final List<String> only, final Progress progress)
+    public Totals soundness(final int sets, final boolean claimed, final List<String> only, final Progress progress)
         throws IOException, InterruptedException {
         final List<Claim> claims = claims(claimed, only);
         final SetWork work = new Soundness(seed, runsPerSet, climbs, claimed, List.copyOf(only));
@@ -130,7 +130,7 @@ public final class CampaignSweep {
         }
         ResultFile.write(directory.resolve("soundness.csv"), csv);
         ResultFile.write(directory.resolve("soundness.md"), table);
-        return new Outcome(runs, exceeded);
+        return new Totals(runs, exceeded);
     }
 
     /**

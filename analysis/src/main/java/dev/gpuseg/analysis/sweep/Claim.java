@@ -29,7 +29,7 @@ import java.util.Locale;
  * @param claimed   true if no response may exceed the bound; false if the comparison shows by how much an unsound
  *                  bound is exceeded
  */
-public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
+public record Claim(Analysis analysis, Simulated mechanism, boolean claimed) {
     /**
      * What is simulated.
      *
@@ -37,10 +37,10 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
      * @param cpuPolicy of the cores
      * @param hold      what holds the GPU
      */
-    public record Mechanism(Scheduler scheduler, CpuPolicy cpuPolicy, Hold hold) {
+    public record Simulated(Scheduler scheduler, CpuPolicy cpuPolicy, Hold hold) {
         /** What an analysis describes. */
-        static Mechanism of(final Model model) {
-            return new Mechanism(model.scheduler(), model.cores(), model.hold());
+        static Simulated of(final Model model) {
+            return new Simulated(model.scheduler(), model.cores(), model.hold());
         }
 
         /** A different number for each mechanism, for seeds. */
@@ -55,10 +55,10 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
         }
     }
 
-    private static final Mechanism WINDOW = Mechanism.of(Model.WINDOWS);
-    private static final Mechanism BOOST = Mechanism.of(Model.BOOSTED_WINDOWS);
-    private static final Mechanism CEILING = new Mechanism(Scheduler.FP, CpuPolicy.FP, Hold.CEILING);
-    private static final Mechanism DEADLINE_CEILING = new Mechanism(Scheduler.EDF, CpuPolicy.FP, Hold.CEILING);
+    private static final Simulated WINDOW = Simulated.of(Model.WINDOWS);
+    private static final Simulated BOOST = Simulated.of(Model.BOOSTED_WINDOWS);
+    private static final Simulated CEILING = new Simulated(Scheduler.FP, CpuPolicy.FP, Hold.CEILING);
+    private static final Simulated DEADLINE_CEILING = new Simulated(Scheduler.EDF, CpuPolicy.FP, Hold.CEILING);
 
     /**
      * All comparisons: every analysis of the catalogue with the schedule that it describes, and some with what really
@@ -90,7 +90,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
 
     /** An analysis with the schedule that it describes; claimed if its bounds are sound for it. */
     private static Claim ofModel(final Analysis analysis) {
-        return new Claim(analysis, Mechanism.of(analysis.description().model()),
+        return new Claim(analysis, Simulated.of(analysis.description().model()),
             isProven(analysis));
     }
 
@@ -119,7 +119,7 @@ public record Claim(Analysis analysis, Mechanism mechanism, boolean claimed) {
 
     /** Time partitions against a bound that ignores them. */
     static Claim partitionsLeftOut() {
-        return new Claim(Analyses.get("gcaps-window-suspend"), Mechanism.of(Model.PARTITIONS), false);
+        return new Claim(Analyses.get("gcaps-window-suspend"), Simulated.of(Model.PARTITIONS), false);
     }
 
     private static Claim partitioned(final Policy inner, final CpuPolicy cores) {

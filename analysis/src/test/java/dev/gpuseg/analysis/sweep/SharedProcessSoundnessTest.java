@@ -50,7 +50,7 @@ class SharedProcessSoundnessTest {
     }
 
     private static Claim claim(final Analysis analysis, final boolean claimed) {
-        return new Claim(analysis, Claim.Mechanism.of(analysis.description().model()), claimed);
+        return new Claim(analysis, Claim.Simulated.of(analysis.description().model()), claimed);
     }
 
     @ParameterizedTest

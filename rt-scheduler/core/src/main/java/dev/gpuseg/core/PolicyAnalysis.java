@@ -13,9 +13,9 @@ import java.util.Objects;
  * @param waiting   what a thread does while the GPU works for it
  * @param boosted   whether it holds for tasks whose threads run at a CPU ceiling inside their windows
  */
-public record PolicyAnalysis(String name, Mechanism mechanism, Cores cores, Waiting waiting, boolean boosted) {
+public record PolicyAnalysis(String name, Level mechanism, Cores cores, Waiting waiting, boolean boosted) {
     /** What a mechanism can do. */
-    public enum Mechanism {
+    public enum Level {
         /** It holds begins back (level 1). */
         GATE,
         /** It switches running work out (level 3). */

@@ -2,7 +2,7 @@
 package dev.gpuseg.core;
 
 import dev.gpuseg.core.PolicyAnalysis.Cores;
-import dev.gpuseg.core.PolicyAnalysis.Mechanism;
+import dev.gpuseg.core.PolicyAnalysis.Level;
 import dev.gpuseg.core.PolicyAnalysis.Waiting;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -23,23 +23,23 @@ public final class PolicyCatalog {
             "Fixed priority: the begun segment of the highest GPU priority has the GPU to itself.",
             List.of(), Set.of(TaskNeed.PRIORITY), true,
             List.of(
-                new PolicyAnalysis("gcaps-window-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
-                new PolicyAnalysis("turns-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
-                new PolicyAnalysis("gcaps-window-busy", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.BUSY, false),
-                new PolicyAnalysis("gcaps-boost-tight-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND,
+                new PolicyAnalysis("gcaps-window-suspend", Level.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
+                new PolicyAnalysis("turns-suspend", Level.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
+                new PolicyAnalysis("gcaps-window-busy", Level.INTERRUPT, Cores.PRIORITY, Waiting.BUSY, false),
+                new PolicyAnalysis("gcaps-boost-tight-suspend", Level.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND,
                     true),
-                new PolicyAnalysis("gcaps-boost-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, true),
-                new PolicyAnalysis("gate-suspend", Mechanism.GATE, Cores.PRIORITY, Waiting.SUSPEND, false),
-                new PolicyAnalysis("gate-busy", Mechanism.GATE, Cores.PRIORITY, Waiting.BUSY, false)),
+                new PolicyAnalysis("gcaps-boost-suspend", Level.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, true),
+                new PolicyAnalysis("gate-suspend", Level.GATE, Cores.PRIORITY, Waiting.SUSPEND, false),
+                new PolicyAnalysis("gate-busy", Level.GATE, Cores.PRIORITY, Waiting.BUSY, false)),
             arguments -> FixedPriority.INSTANCE),
         new PolicyDescription(EarliestDeadlineFirst.NAME,
             "Earliest deadline first: the begun real-time segment of the earliest deadline has the GPU to itself.",
             List.of(), Set.of(TaskNeed.DEADLINE), true,
             List.of(
-                new PolicyAnalysis("edf-edf-suspend", Mechanism.INTERRUPT, Cores.DEADLINE, Waiting.SUSPEND, false),
-                new PolicyAnalysis("edf-edf-busy", Mechanism.INTERRUPT, Cores.DEADLINE, Waiting.BUSY, false),
-                new PolicyAnalysis("edf-fp-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
-                new PolicyAnalysis("edf-boost-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, true)),
+                new PolicyAnalysis("edf-edf-suspend", Level.INTERRUPT, Cores.DEADLINE, Waiting.SUSPEND, false),
+                new PolicyAnalysis("edf-edf-busy", Level.INTERRUPT, Cores.DEADLINE, Waiting.BUSY, false),
+                new PolicyAnalysis("edf-fp-suspend", Level.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, false),
+                new PolicyAnalysis("edf-boost-suspend", Level.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND, true)),
             arguments -> EarliestDeadlineFirst.INSTANCE),
         new PolicyDescription(HighestClassFirst.NAME,
             "Fixed priority by classes: all begun segments of the highest class run together.",
@@ -68,11 +68,11 @@ public final class PolicyCatalog {
                     PolicyParameter.duration("length", 1, TimePartitions.FRAME_MAX_NS, null, "guard included"))),
             Set.of(TaskNeed.PARTITION), true,
             List.of(
-                new PolicyAnalysis("partition-fp-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND,
+                new PolicyAnalysis("partition-fp-suspend", Level.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND,
                     false),
-                new PolicyAnalysis("partition-edf-fp-suspend", Mechanism.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND,
+                new PolicyAnalysis("partition-edf-fp-suspend", Level.INTERRUPT, Cores.PRIORITY, Waiting.SUSPEND,
                     false),
-                new PolicyAnalysis("partition-edf-edf-suspend", Mechanism.INTERRUPT, Cores.DEADLINE, Waiting.SUSPEND,
+                new PolicyAnalysis("partition-edf-edf-suspend", Level.INTERRUPT, Cores.DEADLINE, Waiting.SUSPEND,
                     false)),
             PolicyCatalog::partitions)));
 

@@ -80,7 +80,7 @@ public record PolicyDescription(String name, String summary, List<PolicyParamete
      * @param boosted   whether threads run at a CPU ceiling inside their windows
      * @return its name, empty if there is none
      */
-    public Optional<String> analysis(final PolicyAnalysis.Mechanism mechanism, final PolicyAnalysis.Cores cores,
+    public Optional<String> analysis(final PolicyAnalysis.Level mechanism, final PolicyAnalysis.Cores cores,
         final PolicyAnalysis.Waiting waiting, final boolean boosted) {
         return analyses.stream().filter(a -> a.mechanism() == mechanism && a.cores() == cores
             && a.waiting() == waiting && a.boosted() == boosted).map(PolicyAnalysis::name).findFirst();

@@ -123,7 +123,7 @@ final class NodeAgent implements AutoCloseable {
     }
 
     private boolean apply() {
-        final PodRules.Outcome outcome = PodRules.of(pods.getIndexer().list(), limits);
+        final PodRules.Ruling outcome = PodRules.of(pods.getIndexer().list(), limits);
         try {
             if (rules.write(outcome.entries())) {
                 log.println("gpuseg-agent: rules for " + (outcome.entries().size() - 1) + " pods written");

@@ -32,7 +32,7 @@ final class PodRules {
      * @param entries  rules in the order in which they count
      * @param refusals pods that get less than they ask for
      */
-    record Outcome(List<RulesFile.Entry> entries, List<Refusal> refusals) {
+    record Ruling(List<RulesFile.Entry> entries, List<Refusal> refusals) {
     }
 
     /**
@@ -42,7 +42,7 @@ final class PodRules {
      * @param limits of namespaces
      * @return rules and refusals, the same for the same pods
      */
-    static Outcome of(final List<V1Pod> pods, final NamespaceLimits limits) {
+    static Ruling of(final List<V1Pod> pods, final NamespaceLimits limits) {
         final List<RulesFile.Entry> entries = new ArrayList<>();
         final List<Refusal> refusals = new ArrayList<>();
         final List<V1Pod> sorted = new ArrayList<>(pods);
@@ -69,7 +69,7 @@ final class PodRules {
             }
         }
         entries.add(new RulesFile.Entry("all other pods", PodGroups.all(), BEST_EFFORT));
-        return new Outcome(entries, refusals);
+        return new Ruling(entries, refusals);
     }
 
     private static boolean hasEnded(final V1Pod pod) {

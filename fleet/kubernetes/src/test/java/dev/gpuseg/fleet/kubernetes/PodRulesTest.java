@@ -72,7 +72,7 @@ class PodRulesTest {
     void shouldGiveWhatTheNamespaceMayAndNoMore() throws IOException {
         final NamespaceLimits limits = limits("  - {name: robots, priority: 80, weight: 1000, protect: true}\n"
             + "  - {name: training, cap: {quota: 60ms, period: 100ms}}\n  - {name: \"*\", weight: 50}\n");
-        final PodRules.Outcome outcome = PodRules.of(List.of(
+        final PodRules.Ruling outcome = PodRules.of(List.of(
             pod("robots", "a", "a", "gpuseg/priority", "80", "gpuseg/protect", "true"),
             pod("robots", "b", "b", "gpuseg/priority", "81"),
             pod("training", "c", "c", "gpuseg/cap", "61ms/100ms"),
@@ -102,7 +102,7 @@ class PodRulesTest {
         for (int i = 0; i < 40; i++) {
             pods.add(pod(i % 2 == 0 ? "a" : "b", "pod" + i / 4, "uid" + i, "gpuseg/priority", Integer.toString(i)));
         }
-        final PodRules.Outcome first = PodRules.of(pods, limits);
+        final PodRules.Ruling first = PodRules.of(pods, limits);
         for (int seed = 0; seed < 20; seed++) {
             Collections.shuffle(pods, new Random(seed));
             assertEquals(first.entries(), PodRules.of(pods, limits).entries());
@@ -113,7 +113,7 @@ class PodRulesTest {
     void shouldLeaveOutPodsThatHaveEndedAndNeverWriteAPatternOfAStrangeUid() {
         final V1Pod ended = pod("a", "ended", "1");
         ended.getStatus().setPhase("Succeeded");
-        final PodRules.Outcome outcome = PodRules.of(List.of(ended, pod("a", "strange", "*/../**")),
+        final PodRules.Ruling outcome = PodRules.of(List.of(ended, pod("a", "strange", "*/../**")),
             NamespaceLimits.NONE);
         assertEquals(List.of("all other pods"), outcome.entries().stream().map(RulesFile.Entry::description).toList());
     }

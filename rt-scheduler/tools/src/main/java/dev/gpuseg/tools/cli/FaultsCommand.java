@@ -168,7 +168,7 @@ final class FaultsCommand implements Callable<Integer> {
         try (FaultRounds played = new FaultRounds(base, kept, (int) period.toMillis(),
             hostile)) {
             for (final Round round : plan) {
-                final Tally.Outcome outcome = played.play(round);
+                final Tally.RoundResult outcome = played.play(round);
                 tally.add(outcome);
                 report(outcome, to);
             }
@@ -193,7 +193,7 @@ final class FaultsCommand implements Callable<Integer> {
         return period.isZero() ? DaemonConfig.WATCHDOG_PERIOD_MS : period.toMillis();
     }
 
-    private void report(final Tally.Outcome outcome, final PrintWriter to) {
+    private void report(final Tally.RoundResult outcome, final PrintWriter to) {
         final PrintWriter stream = json ? spec.commandLine().getErr() : to;
         if (!json) {
             stream.println(outcome.round() + ": " + (outcome.isInjected()

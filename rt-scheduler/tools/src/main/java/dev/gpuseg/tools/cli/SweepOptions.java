@@ -142,7 +142,7 @@ public final class SweepOptions {
         int exit = 0;
         if (figures.contains(SOUNDNESS)) {
             final Progress progress = new Progress(shown, "sets", sets);
-            final CampaignSweep.Outcome outcome = campaign.soundness(sets, claimedOnly(), named(), progress);
+            final CampaignSweep.Totals outcome = campaign.soundness(sets, claimedOnly(), named(), progress);
             progress.close();
             stdout.println("soundness: " + outcome.runs() + " simulated runs of sound bounds, "
                 + outcome.exceeded() + " sets with an exceeded bound"

@@ -65,7 +65,7 @@ public final class FaultRounds implements AutoCloseable {
     }
 
     /** Plays a round and judges it. */
-    public Tally.Outcome play(final Round round) throws IOException, InterruptedException, TimeoutException {
+    public Tally.RoundResult play(final Round round) throws IOException, InterruptedException, TimeoutException {
         rig.operations().read();
         rig.operations().startAnew();
         rig.ledger().read();

@@ -30,7 +30,7 @@ final class Responses implements AutoCloseable {
     /** Below so many segments a 99th percentile is one event, and the attack alone is not judged. */
     private static final int JUDGED_ALONE = 1_000;
 
-    private record Segment(long releasedNs, long endedNs) {
+    private record Span(long releasedNs, long endedNs) {
     }
 
     private final JournalReader reader;
@@ -40,7 +40,7 @@ final class Responses implements AutoCloseable {
     private final Map<Fault, Histogram> attackedBy = new EnumMap<>(Fault.class);
     private final Map<Fault, Histogram> controlOf = new EnumMap<>(Fault.class);
     private final Map<Long, Long> begun = new HashMap<>();
-    private final Deque<Segment> segments = new ArrayDeque<>();
+    private final Deque<Span> segments = new ArrayDeque<>();
     private int pid;
     private int clientId;
     private long lastReleaseNs;
@@ -81,7 +81,7 @@ final class Responses implements AutoCloseable {
             final Long releasedNs = begun.remove(event.ticket());
             if (releasedNs != null) {
                 lastReleaseNs = releasedNs;
-                segments.add(new Segment(releasedNs, event.arg0()));
+                segments.add(new Span(releasedNs, event.arg0()));
             }
             if (segments.size() > KEPT) {
                 segments.removeFirst();
@@ -137,7 +137,7 @@ final class Responses implements AutoCloseable {
     }
 
     private void count(final Histogram to, final long fromNs, final long toNs) {
-        for (final Segment segment : segments) {
+        for (final Span segment : segments) {
             if (segment.releasedNs - fromNs >= 0 && toNs - segment.releasedNs >= 0) {
                 to.recordValue(Math.min(LONGEST_NS, Math.max(1, segment.endedNs - segment.releasedNs)));
             }

@@ -152,8 +152,8 @@ final class Stage {
     }
 
     /** What came of the round. */
-    Tally.Outcome outcome() {
-        return new Tally.Outcome(round, skipped, lost, hung, freezeNs, System.nanoTime() - beganNs, problems);
+    Tally.RoundResult outcome() {
+        return new Tally.RoundResult(round, skipped, lost, hung, freezeNs, System.nanoTime() - beganNs, problems);
     }
 
     // ---- clients --------------------------------------------------------------------------------------------------

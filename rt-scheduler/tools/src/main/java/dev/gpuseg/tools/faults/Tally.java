@@ -24,7 +24,7 @@ public final class Tally {
      * @param wallNs   how long the round took, its judgement included
      * @param faults   everything that was not as it must be, one line each
      */
-    public record Outcome(Round round, String skipped, long lost, int hung, long freezeNs, long wallNs,
+    public record RoundResult(Round round, String skipped, long lost, int hung, long freezeNs, long wallNs,
         List<String> faults) {
         /** Whether the fault struck: false if it was skipped. */
         public boolean isInjected() {
@@ -48,7 +48,7 @@ public final class Tally {
     }
 
     private final long seed;
-    private final List<Outcome> outcomes = new ArrayList<>();
+    private final List<RoundResult> outcomes = new ArrayList<>();
 
     /** Begins a tally of the campaign with a seed. */
     public Tally(final long seed) {
@@ -56,7 +56,7 @@ public final class Tally {
     }
 
     /** Adds a round. */
-    public void add(final Outcome outcome) {
+    public void add(final RoundResult outcome) {
         outcomes.add(outcome);
     }
 
@@ -75,7 +75,7 @@ public final class Tally {
     /** The longest freeze while there was a watchdog, ns. */
     public long longestFreezeNs() {
         return outcomes.stream().filter(o -> o.round().fault().isGuarded())
-            .mapToLong(Outcome::freezeNs).max().orElse(0);
+            .mapToLong(RoundResult::freezeNs).max().orElse(0);
     }
 
     /**
@@ -88,7 +88,7 @@ public final class Tally {
         long hung = 0;
         int injected = 0;
         int survived = 0;
-        for (final Outcome outcome : outcomes) {
+        for (final RoundResult outcome : outcomes) {
             final Sum sum = sums.computeIfAbsent(outcome.round().fault(), key -> new Sum());
             sum.rounds++;
             sum.injected += outcome.isInjected() ? 1 : 0;

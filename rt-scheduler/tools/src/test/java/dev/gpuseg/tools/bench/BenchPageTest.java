@@ -61,7 +61,7 @@ class BenchPageTest {
 
     @Test
     void shouldBeTheSameInPython() throws IOException {
-        final Pattern line = Pattern.compile("(?m)^([A-Z_]+(?:, [A-Z_]+)*) = ([0-9]+(?:, [0-9]+)*) +#.*struct be_page$");
+        final Pattern line = Pattern.compile("(?m)^([A-Z_]+(?:, [A-Z_]+)*) = (\\d+(?:, \\d+)*) +#.*struct be_page$");
         for (final String file : new String[] {"fault_rounds.py", "process_checks.py", "workload.py"}) {
             final Matcher found = line.matcher(Files.readString(NativeTool.root().resolve(PROGRAMS).resolve(file)));
             assertTrue(found.find(), file);
