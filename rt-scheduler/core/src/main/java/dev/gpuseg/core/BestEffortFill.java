@@ -4,8 +4,8 @@ package dev.gpuseg.core;
 /**
  * Whether the best-effort programs of one GPU share it all together, since one alone leaves it idle. With
  * {@linkplain BestEffortTurns turns} a program that launches now and then keeps the GPU from the others while it
- * computes on its CPU: three of them did 0.4 to 0.6 of what they do together, programs that fill the GPU 1.09 times as
- * much ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}).
+ * computes on its CPU: three of them did 0.4 to 0.6 of what the driver lets them do, programs that fill it 1.09
+ * ({@code rt-scheduler/docs/adr/0066-turns-and-slices.md}).
  *
  * <p>They go together after {@value #LOOKS} looks in a row in which the GPU worked for less than {@value #LITTLE} per
  * mille of the time that best effort had. After as many with at least {@value #FULL}, and {@value #FIRST_TRIAL_NS} ns

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.mechanisms.nvidia;
 
+import com.sun.jna.Function;
 import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
@@ -18,8 +19,9 @@ final class GpuGauge implements AutoCloseable {
     private static final int RATES_BYTES = 8;
 
     private final String address;
-    private final Memory rates = new Memory(RATES_BYTES);
+    private final Memory percents = new Memory(RATES_BYTES);
     private NativeLibrary nvml;
+    private Function rates;
     private Pointer device;
     private boolean isAbsent;
 
@@ -38,14 +40,15 @@ final class GpuGauge implements AutoCloseable {
         if (device == null && !isAbsent) {
             isAbsent = !open();
         }
-        return isAbsent || call("nvmlDeviceGetUtilizationRates", device, rates) != 0 ? UNKNOWN : rates.getInt(0);
+        return isAbsent || rates.invokeInt(new Object[] {device, percents}) != 0 ? UNKNOWN : percents.getInt(0);
     }
 
     private boolean open() {
         try {
             nvml = NativeLibrary.getInstance(LIBRARY);
+            rates = nvml.getFunction("nvmlDeviceGetUtilizationRates");
         } catch (final UnsatisfiedLinkError e) {
-            return false;   // a machine or container without NVIDIA's tools
+            return false;   // a machine or container without NVIDIA's tools, or with others
         }
         if (call("nvmlInit_v2") != 0) {
             return false;
