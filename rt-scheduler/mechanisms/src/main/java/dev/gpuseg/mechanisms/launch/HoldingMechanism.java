@@ -79,6 +79,11 @@ public final class HoldingMechanism extends ForwardingMechanism {
     }
 
     @Override
+    public int busyPercent() {
+        return device.busyPercent();
+    }
+
+    @Override
     public byte[] timeslicePayload(final ContextRef context) {
         return device.timeslicePayload(context);
     }
