@@ -46,7 +46,7 @@ class SparkCounterTest {
         new CampaignSweep(SEED, 1, out, counter, 0).gap(2, Variant.AS_PUBLISHED, SILENT);
     }
 
-    private static CampaignSweep.Outcome campaign(final Path out, final int sets, final SetCounter counter)
+    private static CampaignSweep.Totals campaign(final Path out, final int sets, final SetCounter counter)
         throws IOException, InterruptedException {
         return new CampaignSweep(SEED, 2, Files.createDirectories(out), counter, 0).soundness(sets, false,
             List.of("gcaps-suspend", "gcaps-window-suspend", "tsg-rr-suspend"), SILENT);
@@ -83,7 +83,7 @@ class SparkCounterTest {
 
     @Test
     void shouldCountAgainWhatALostExecutorCounted() throws Exception {
-        final CampaignSweep.Outcome expected;
+        final CampaignSweep.Totals expected;
         try (SetCounter threads = new ThreadCounter(2)) {
             expected = campaign(directory.resolve("threads"), 300, threads);
             figure(directory.resolve("threads/figure"), threads);
@@ -116,7 +116,7 @@ class SparkCounterTest {
     /** A master and two workers, each a process of its own. */
     @Test
     void shouldCountAgainOnAnotherWorkerWhatALostOneCounted() throws Exception {
-        final CampaignSweep.Outcome expected;
+        final CampaignSweep.Totals expected;
         try (SetCounter threads = new ThreadCounter(2)) {
             expected = campaign(directory.resolve("alone"), 300, threads);
         }
