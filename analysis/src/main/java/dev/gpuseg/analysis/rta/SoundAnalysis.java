@@ -63,7 +63,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
             cores == CoreOrder.EDF ? Cores.DEADLINE : Cores.PRIORITY,
             mode == WaitMode.BUSY ? Waiting.BUSY : Waiting.SUSPEND, false);
         final boolean turns = proven.stream().anyMatch(a -> a.name().equals(Analyses.byTurns().name())
-            && a.mechanism() == wanted.mechanism() && a.cores() == wanted.cores() && a.waiting() == wanted.waiting());
+            && a.level() == wanted.level() && a.cores() == wanted.cores() && a.waiting() == wanted.waiting());
         return wanted.in(proven).map(name -> some(name, boosted(proven, wanted, interrupting), turns))
             .orElseGet(() -> none(missing(policy, proven, wanted)));
     }
@@ -76,14 +76,14 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
         final PolicyCatalog catalog = PolicyCatalog.builtIn();
         final Optional<PolicyDescription> row = catalog.find(policy.name());
         return row.flatMap(own -> policy.exclusiveAs()).map(other -> catalog.get(other).analyses().stream()
-            .filter(a -> a.mechanism() == Level.INTERRUPT).toList())
+            .filter(a -> a.level() == Level.INTERRUPT).toList())
             .orElseGet(() -> row.map(PolicyDescription::analyses).orElse(List.of()));
     }
 
     /** Under which conditions an analysis has to hold. */
-    private record Wanted(Level mechanism, Cores cores, Waiting waiting, boolean boosted) {
+    private record Wanted(Level level, Cores cores, Waiting waiting, boolean boosted) {
         Optional<String> in(final List<PolicyAnalysis> proven) {
-            return proven.stream().filter(a -> a.mechanism() == mechanism && a.cores() == cores
+            return proven.stream().filter(a -> a.level() == level && a.cores() == cores
                 && a.waiting() == waiting && a.boosted() == boosted).map(PolicyAnalysis::name).findFirst();
         }
     }
@@ -95,7 +95,7 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
     }
 
     private static String missing(final Policy policy, final List<PolicyAnalysis> proven, final Wanted wanted) {
-        if (proven.stream().noneMatch(a -> a.mechanism() == wanted.mechanism())) {
+        if (proven.stream().noneMatch(a -> a.level() == wanted.level())) {
             return "policy " + policy.name() + " behind a gate (level 1) has no sound analysis; use policy "
                 + PolicyCatalog.builtIn().standard().name() + ", or a mechanism of level 3";
         }
@@ -132,13 +132,13 @@ public record SoundAnalysis(Analysis analysis, String reason, SoundAnalysis boos
     /** The threads keep their boost from begin to end, also while another window has the GPU. */
     private static SoundAnalysis boosted(final List<PolicyAnalysis> proven, final Wanted plain,
         final String interrupting) {
-        final Wanted wanted = new Wanted(plain.mechanism(), plain.cores(), plain.waiting(), true);
+        final Wanted wanted = new Wanted(plain.level(), plain.cores(), plain.waiting(), true);
         final Optional<String> name = wanted.in(proven);
         if (name.isPresent()) {
             return some(name.get(), null, false);
         }
         if (wanted.waiting() == Waiting.BUSY
-            && proven.stream().anyMatch(a -> a.boosted() && a.mechanism() == wanted.mechanism())) {
+            && proven.stream().anyMatch(a -> a.boosted() && a.level() == wanted.level())) {
             return none("threads that spin (mode: busy) at a boost keep their cores while others have the GPU, for "
                 + "which there is no sound analysis; use mode: suspend, or open the task without a boost");
         }

@@ -112,7 +112,7 @@ public record Soundness(Verdict verdict, String text, List<Finding> findings) {
         for (final PolicyDescription row : PolicyCatalog.builtIn().all()) {
             for (final PolicyAnalysis proven : row.analyses()) {
                 if (proven.name().equals(analysis)) {
-                    return "policy " + row.name() + (proven.mechanism() == Level.GATE ? " at level 1 (gate)"
+                    return "policy " + row.name() + (proven.level() == Level.GATE ? " at level 1 (gate)"
                         : space ? " under --space" : " at level 3")
                         + (proven.cores() == Cores.DEADLINE ? ", cores by deadline" : "");
                 }

@@ -8,12 +8,12 @@ import java.util.Objects;
  * name only: the core does not depend on it.
  *
  * @param name      as {@code gpuseg analyze --analysis} writes it
- * @param mechanism what the mechanism must be able to do
+ * @param level     what the mechanism must be able to do
  * @param cores     how the kernel orders the threads of a core
  * @param waiting   what a thread does while the GPU works for it
  * @param boosted   whether it holds for tasks whose threads run at a CPU ceiling inside their windows
  */
-public record PolicyAnalysis(String name, Level mechanism, Cores cores, Waiting waiting, boolean boosted) {
+public record PolicyAnalysis(String name, Level level, Cores cores, Waiting waiting, boolean boosted) {
     /** What a mechanism can do. */
     public enum Level {
         /** It holds begins back (level 1). */
@@ -41,7 +41,7 @@ public record PolicyAnalysis(String name, Level mechanism, Cores cores, Waiting 
     /** Checks that everything is given. */
     public PolicyAnalysis {
         Objects.requireNonNull(name, "name");
-        Objects.requireNonNull(mechanism, "mechanism");
+        Objects.requireNonNull(level, "level");
         Objects.requireNonNull(cores, "cores");
         Objects.requireNonNull(waiting, "waiting");
     }

@@ -74,15 +74,15 @@ public record PolicyDescription(String name, String summary, List<PolicyParamete
     /**
      * The analysis that holds under given conditions.
      *
-     * @param mechanism what the mechanism can do
+     * @param level     what the mechanism can do
      * @param cores     how the kernel orders the threads of a core
      * @param waiting   what a thread does while the GPU works for it
      * @param boosted   whether threads run at a CPU ceiling inside their windows
      * @return its name, empty if there is none
      */
-    public Optional<String> analysis(final PolicyAnalysis.Level mechanism, final PolicyAnalysis.Cores cores,
+    public Optional<String> analysis(final PolicyAnalysis.Level level, final PolicyAnalysis.Cores cores,
         final PolicyAnalysis.Waiting waiting, final boolean boosted) {
-        return analyses.stream().filter(a -> a.mechanism() == mechanism && a.cores() == cores
+        return analyses.stream().filter(a -> a.level() == level && a.cores() == cores
             && a.waiting() == waiting && a.boosted() == boosted).map(PolicyAnalysis::name).findFirst();
     }
 

@@ -47,11 +47,6 @@ final class GpuTurns {
     static final long WAIT_NS = 1_000_000;
     /** Of what a deadline leaves besides the budget one part may be such waits. */
     static final int PARTS = 4;
-    /** Best effort had the GPU for less of a look: it says nothing. */
-    private static final double LEAST_SHARE = 0.4;
-    private static final long LEAST_LOOK_NS = 500_000_000;
-    private static final int PERMILLE = 1000;
-    private static final int PERCENT = 100;
     /** A process that is known for less takes no part. */
     static final long YOUNG_NS = 2_000_000_000;
     /** So long after a process came or went segments get the call: contexts that are made or freed let others in. */
@@ -63,10 +58,10 @@ final class GpuTurns {
     private final CycleClock clock;
     private final BestEffortTurns turns;
     private final Consumer<ProcessEntry> findHighest = this::findHighest;
-    private final Consumer<ProcessEntry> countMember = this::countMember;
     private final Consumer<ProcessEntry> refreshOne = this::refresh;
     private final TaskTable tasks;
     private final BestEffortFill fill = new BestEffortFill();
+    private final BestEffortUse use = new BestEffortUse();
     private boolean isOff;
     /** Admission says whether turns are taken: what it proves is of turns. */
     private boolean isProven;
@@ -74,13 +69,6 @@ final class GpuTurns {
     private int members;
     private long membersSum;
     private boolean isTogether;
-    /** Since the last look: real-time segments had the GPU, or nobody might have it but those that did not begin. */
-    private long segmentNs;
-    private long keptNs;
-    private long chargedNs;
-    private long lookedNs;
-    private boolean inSegment;
-    private boolean isKept;
     /** By the name of a real-time task. */
     private Map<String, Long> slicesNs = Map.of();
     /** Turns ended while a real-time task is open: slices stay, since giving them back would delay disables. */
@@ -123,7 +111,6 @@ final class GpuTurns {
     /** Looks at who takes part; whether turns are taken then. */
     boolean refresh(final ProcessRegistry processes) {
         highest = 0;
-        isShared = false;
         if (scheduler.policy().enforces() && scheduler.sharing() == Sharing.TURNS) {
             processes.forEach(findHighest);
         }
@@ -131,20 +118,24 @@ final class GpuTurns {
         highest = isOff ? 0 : highest;
         final int before = members;
         final long sumBefore = membersSum;
-        members = 0;
-        membersSum = 0;
-        processes.forEach(countMember);
+        refreshAll(processes);
         if (members != before || membersSum != sumBefore) {
             fill.changed();
         }
-        final boolean were = isTogether;
-        isTogether = mayBeTogether() && fill.isTogether();
-        if (isTogether != were) {
+        if (isTogether != (mayBeTogether() && fill.isTogether())) {   // rare, so that mostly each is looked at once
+            isTogether = !isTogether;
             isStale = true;
             tasks.tryCallsAnew(gpu);
+            refreshAll(processes);
         }
-        processes.forEach(refreshOne);
         return highest > 0;
+    }
+
+    private void refreshAll(final ProcessRegistry processes) {
+        isShared = false;
+        members = 0;
+        membersSum = 0;
+        processes.forEach(refreshOne);
     }
 
     /** Whether it matters how much of the GPU best effort uses. */
@@ -156,50 +147,16 @@ final class GpuTurns {
         return isTogether;
     }
 
-    private void countMember(final ProcessEntry process) {
-        if (takesPart(process)) {
-            members++;
-            membersSum += process.contexts[gpu];
-        }
-    }
-
-    private boolean takesPart(final ProcessEntry process) {
-        return works(process) && !worksElsewhere(process) && clock.nowNs() - process.sinceNs >= YOUNG_NS;
-    }
-
-    private boolean works(final ProcessEntry process) {
-        return isBestEffort(process.contexts[gpu]) && !process.isIdle && units(process, gpu) != 0;
-    }
-
-    private boolean isBestEffort(final int contextId) {
-        return highest > 0 && scheduler.highestPriority(contextId) == 0 && scheduler.isSteerable(contextId);
-    }
-
     /**
-     * How much of the last second the GPU worked.
+     * The device says how much it worked.
      *
-     * @param percent 0..100
+     * @param percent 0..100, of about the last second
      * @return whether best effort shares it together from the next {@link #refresh} on, or no longer does
      */
     boolean busy(final int percent) {
         final long nowNs = clock.nowNs();
-        charge(nowNs);
-        final long lookNs = nowNs - lookedNs;
-        final long freeNs = lookNs - segmentNs - keptNs;
-        final boolean says = lookedNs != 0 && lookNs >= LEAST_LOOK_NS && freeNs >= LEAST_SHARE * lookNs;
-        final long workedNs = lookNs * percent / PERCENT - segmentNs;
-        lookedNs = nowNs;
-        segmentNs = 0;
-        keptNs = 0;
-        return says && mayBeTogether()
-            && fill.look((int) Math.max(0, Math.min(PERMILLE, PERMILLE * workedNs / freeNs)), nowNs);
-    }
-
-    private void charge(final long nowNs) {
-        final long ranNs = Math.max(0, nowNs - chargedNs);
-        segmentNs += inSegment ? ranNs : 0;
-        keptNs += isKept && !inSegment ? ranNs : 0;
-        chargedNs = nowNs;
+        final int permille = use.look(percent, nowNs);
+        return permille != BestEffortUse.UNKNOWN && mayBeTogether() && fill.look(permille, nowNs);
     }
 
     private void findHighest(final ProcessEntry process) {
@@ -209,9 +166,14 @@ final class GpuTurns {
     private void refresh(final ProcessEntry process) {
         final int contextId = process.contexts[gpu];
         final int priority = scheduler.highestPriority(contextId);
-        final boolean isBestEffort = isBestEffort(contextId);
-        isShared |= works(process) && worksElsewhere(process);
-        isStale |= turns.takesPart(contextId, !isTogether && takesPart(process));
+        final boolean isBestEffort = highest > 0 && priority == 0 && scheduler.isSteerable(contextId);
+        final boolean works = isBestEffort && !process.isIdle && units(process, gpu) != 0;
+        final boolean onSeveral = works && worksElsewhere(process);
+        isShared |= onSeveral;
+        final boolean takesPart = works && !onSeveral && clock.nowNs() - process.sinceNs >= YOUNG_NS;
+        members += takesPart ? 1 : 0;
+        membersSum += takesPart ? contextId : 0;
+        isStale |= turns.takesPart(contextId, takesPart && !isTogether);
         final boolean isLower = priority > 0 && priority < highest && scheduler.isSteerable(contextId);
         if (keepsSlices) {
             return;
@@ -295,9 +257,7 @@ final class GpuTurns {
         final long nowNs = clock.nowNs();
         final boolean isTaken = isReserved || desired.hasDisabled(gpu);
         turns.decide(isTaken, nowNs);
-        charge(nowNs);
-        isKept = isTaken;
-        inSegment = isRealTimeRunning();
+        use.follow(isRealTimeRunning(), isTaken, nowNs);
         if (highest == 0) {
             callDueNs = Long.MAX_VALUE;
             return false;

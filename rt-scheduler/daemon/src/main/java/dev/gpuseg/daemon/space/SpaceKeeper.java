@@ -24,6 +24,7 @@ public final class SpaceKeeper implements AutoCloseable {
 
     private static final long PAUSE_LEAST_NS = 1_000_000_000L;
     private static final long PAUSE_MOST_NS = 60_000_000_000L;
+    /** How often one that lives is asked at a start, 5 s each, before it counts as none. */
     private static final int ASKS = 6;
     private static final long LOOK_NS = 5_000_000_000L;
 
