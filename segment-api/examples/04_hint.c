@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task that knows when it will need the GPU announces it. Lower work is then disabled while the task still computes
+ * A task that knows when it will need the GPU gives a hint. Lower work is then disabled while the task still computes
  * on the host, and the segment begins without waiting for that.
  *
  *   ./04_hint [JOBS]

@@ -377,9 +377,9 @@ GPUSEG_API int gpuseg_end(gpuseg_task *task);
 GPUSEG_API int gpuseg_end_measured(gpuseg_task *task, int64_t device_ns);
 
 /*
- * Announce that the next begin is expected at begin_at_ns, so that the daemon can disable lower work in time. Advice
+ * Give a hint that the next begin is expected at begin_at_ns, so that the daemon can disable lower work in time. Advice
  * only: the begin may come earlier, later or never. Where the user has a limited share of the GPU, the time for which
- * the GPU is kept free counts. The task's thread only.
+ * the GPU is reserved counts. The task's thread only.
  *
  *   0
  *   -EINVAL           begin_at_ns is negative or more than 10 s ahead

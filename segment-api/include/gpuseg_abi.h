@@ -516,7 +516,7 @@ enum gpuseg_event_kind {
 	GPUSEG_EVENT_JOB_END = 15, /* arg0 = client's time, arg1 = response ns */
 	GPUSEG_EVENT_MISS = 16,	   /* the deadline passed; arg0 = deadline ns */
 	GPUSEG_EVENT_OVERRUN = 17, /* the budget is used up; arg0 = budget ns */
-	GPUSEG_EVENT_HINT = 18,	   /* arg0 = announced begin ns */
+	GPUSEG_EVENT_HINT = 18,	   /* arg0 = when the begin will be, ns */
 	/* A context is disabled. arg0 = start of the operation, arg1 = its cost ns, arg2 = time of its report. */
 	GPUSEG_EVENT_DISABLE = 19,
 	GPUSEG_EVENT_ENABLE = 20,	   /* a context is enabled; arguments as above */
@@ -550,11 +550,11 @@ enum gpuseg_event_kind {
 
 /* What an ANTICIPATE event tells. Task and context are those whose begin is expected. */
 enum gpuseg_anticipation {
-	/* Lower work is disabled. arg0 = expected begin ns, arg1 = lead ns, arg2 = 1 if the program announced it. */
+	/* Lower work is disabled. arg0 = expected begin ns, arg1 = lead ns, arg2 = 1 after a hint of the program. */
 	GPUSEG_ANTICIPATION_ACTED = 1,
 	GPUSEG_ANTICIPATION_WASTED = 2,	     /* the begin did not come in time; arg2 as above */
 	GPUSEG_ANTICIPATION_OVER_BUDGET = 3, /* the budget does not allow it */
-	GPUSEG_ANTICIPATION_KEPT_FREE = 4,   /* arg0 = for how long the GPU was kept free, ns */
+	GPUSEG_ANTICIPATION_RESERVED = 4,    /* arg0 = for how long the GPU was reserved, ns */
 	/* All is disabled that was to be. arg0 = decided ns, arg1 = disabled ns, arg2 = number of contexts. */
 	GPUSEG_ANTICIPATION_COST = 5,
 	GPUSEG_ANTICIPATION_DUE = 6 /* the daemon looked which expected begins are due, on every GPU */

@@ -303,7 +303,7 @@ class Task:
         self._call(_lib.gpuseg_job_cancel)
 
     def hint(self, begin_at_ns):
-        """Announce that the next begin is expected at begin_at_ns."""
+        """Give a hint that the next begin is expected at begin_at_ns."""
         self._call(_lib.gpuseg_hint, _ns("begin_at_ns", begin_at_ns))
 
     def expected(self, seen, timeout_ns):

@@ -439,12 +439,12 @@ public final class Simulator {
         final Anticipator made = new Anticipator(config, scheduler, run.enforcers.targets(), new Anticipator.Sink() {
             @Override
             public void onAnticipated(final int gpu, final int taskId, final long expectedNs, final long leadNs,
-                final boolean announced) {
+                final boolean isHint) {
                 anticipated++;
             }
 
             @Override
-            public void onWasted(final int gpu, final int taskId, final boolean announced) {
+            public void onWasted(final int gpu, final int taskId, final boolean isHint) {
                 // only responses are judged
             }
 
@@ -454,7 +454,7 @@ public final class Simulator {
             }
 
             @Override
-            public void onKeptFree(final int gpu, final int taskId, final long ns) {
+            public void onReserved(final int gpu, final int taskId, final long ns) {
                 // only responses are judged
             }
         });

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package dev.gpuseg.core;
 
-/** For which begins of a task lower work is disabled ahead of time, beside those that its program announces. */
+/** For which begins of a task lower work is disabled ahead of time, beside those of which its program gives a hint. */
 public enum Anticipate {
     /** None. */
     OFF("off"),

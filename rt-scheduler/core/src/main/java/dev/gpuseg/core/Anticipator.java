@@ -7,12 +7,12 @@ import java.util.Objects;
 /**
  * Decides for which expected begins lower work is disabled ahead of time, and when. A driver's call can take as long as
  * a short segment; made before the begin it costs the segment nothing. A begin is expected because the program
- * announced it ({@link #announce}), or because it follows from the task's period and its begins so far ({@link
- * Anticipate}).
+ * gave a hint of it ({@link #hint}), or because it is forecast from the task's period and its begins so far ({@link
+ * Anticipate}). The GPU is then <em>reserved</em> for it: nobody else has it.
  *
  * <h2>When</h2>
  * The lead is a quantile of the measured cost of disabling as many contexts as would have to go, ahead of begins once
- * that was measured, plus what the newest begins came before their forecast. The GPU is kept free until the begin, or
+ * that was measured, plus what the newest begins came before their forecast. The GPU is reserved until the begin, or
  * until the latest of the newest begins would have come. While a real-time segment runs nothing is disabled for a begin
  * that is only expected, and contexts that the begin would leave enabled stay enabled ({@link Reservation}). Of several
  * expected begins of a GPU, the one of highest rank counts; among equals the one that is expected first.
@@ -29,15 +29,15 @@ import java.util.Objects;
  * usually follows sooner than the others could be enabled and disabled again, they stay disabled after that end.
  *
  * <h2>Budget</h2>
- * While the GPU is kept free, from the end of the disabling to the begin, no best-effort work runs. That time, and the
+ * While the GPU is reserved, from the end of the disabling to the begin, no best-effort work runs. That time, and the
  * cost of a disabling in vain, may be a share of the time that best-effort work would have without anticipation ({@link
  * #setBudget}): the time in which no real-time segment runs, less what changes to and from them take. The highest rank
- * goes first ({@link KeptFreeBudget}): for each task the highest quantile is chosen with which its loss fits into what
- * the claims of the tasks before it leave. What is expected is corrected by what the newest begins did
+ * goes first ({@link ReservationBudget}): for each task the highest quantile is chosen with which its loss fits into
+ * what the claims of the tasks before it leave. What is expected is corrected by what the newest begins did
  * cost ({@link ExpectedLoss}), and a higher quantile than the last one is chosen only if it fits with a
  * sixteenth to spare. A begin for which none fits, or whose task has spent its savings, is not anticipated, and {@link
- * Sink#onOverBudget} tells of it. Announced begins are outside of the budget: the share of their account pays for them
- * ({@link SegmentScheduler#chargeAnnouncements}).
+ * Sink#onOverBudget} tells of it. Hints are outside of the budget: the share of their account pays for them
+ * ({@link SegmentScheduler#chargeHints}).
  *
  * <h2>Use</h2>
  * The caller tells it of tasks, begins, costs and time, in the order in which the scheduler hears of them, and calls
@@ -45,7 +45,7 @@ import java.util.Objects;
  * CLOCK_MONOTONIC. Not thread-safe; no event allocates.
  */
 public final class Anticipator {
-    /** How late an announced begin may be at least, ns. */
+    /** How late a begin may come after its hint, at least, ns. */
     public static final long LATE_MIN_NS = 1_000_000;
     /** The budget that is usual: 5 % of best-effort time. */
     public static final int BUDGET_DEFAULT_PPM = 50_000;
@@ -79,18 +79,18 @@ public final class Anticipator {
          * @param taskId     whose begin
          * @param expectedNs when
          * @param leadNs     how long before it the disabling was due
-         * @param announced  whether the program announced it
+         * @param isHint  whether the program gave a hint of it
          */
-        void onAnticipated(int gpu, int taskId, long expectedNs, long leadNs, boolean announced);
+        void onAnticipated(int gpu, int taskId, long expectedNs, long leadNs, boolean isHint);
 
         /**
          * The begin did not come in time: lower work is enabled again.
          *
          * @param gpu       index
          * @param taskId    whose begin
-         * @param announced whether the program announced it
+         * @param isHint whether the program gave a hint of it
          */
-        void onWasted(int gpu, int taskId, boolean announced);
+        void onWasted(int gpu, int taskId, boolean isHint);
 
         /**
          * A begin is expected, but the budget does not allow to anticipate it.
@@ -101,13 +101,13 @@ public final class Anticipator {
         void onOverBudget(int gpu, int taskId);
 
         /**
-         * The GPU was kept free.
+         * The GPU was reserved, and the reservation ended.
          *
          * @param gpu    index
          * @param taskId for whom
          * @param ns     how long; of a begin that did not come with the cost of disabling
          */
-        void onKeptFree(int gpu, int taskId, long ns);
+        void onReserved(int gpu, int taskId, long ns);
     }
 
     private enum Phase { IDLE, PLANNED, OPEN, REFUSED }
@@ -120,10 +120,10 @@ public final class Anticipator {
         CHAIN(true, true),
         /** Most begins follow the end before at once. */
         FOLLOW_UP(true, false),
-        /** The program announced it. */
+        /** The program gave a hint of it. */
         HINT(false, false);
 
-        /** The budget pays for the time that the GPU is kept free; else the share of the task's account. */
+        /** The budget pays for the time for which the GPU is reserved; else the share of the task's account. */
         private final boolean onBudget;
         /** Whether the begin comes says how good the forecasts are. */
         private final boolean isForecast;
@@ -183,9 +183,9 @@ public final class Anticipator {
     private final int[][] recent;
     private final long[][] recentNs;
     private final int[] recentCount;
-    /** The task for which the GPU is kept free, or would be if no real-time segment ran. */
+    /** The task for which the GPU is reserved, or would be if no real-time segment ran. */
     private final int[] reservedFor;
-    /** Since when the GPU is kept free with all others disabled, {@link Time#NEVER} if it is not. */
+    /** Since when the GPU is reserved and all others are disabled, {@link Time#NEVER} if it is not. */
     private final long[] freeSinceNs;
     /** Since when the reservation in force is. */
     private final long[] reservedSinceNs;
@@ -193,17 +193,17 @@ public final class Anticipator {
     private final Source[] heldSource;
     /** How late the newest reservation was; part of the cost, so that the next one is earlier. */
     private final long[] lateNs;
-    private final KeptFreeBudget[] budgets;
+    private final ReservationBudget[] budgets;
     /** How many contexts were disabled last. */
     private final int[] disabledLast;
-    /** Tasks whose begins may be forecast; without any nothing is kept free on the budget. */
+    /** Tasks whose begins may be forecast; without any nothing is reserved on the budget. */
     private final int[] forecastable;
 
     private Anticipate mode = Anticipate.OFF;
     private long budgetPpm = BUDGET_DEFAULT_PPM;
 
     /**
-     * Without tasks, and for announced begins only until {@link #setMode}.
+     * Without tasks, and for hints only until {@link #setMode}.
      *
      * @param config    of the scheduler
      * @param scheduler decides what runs
@@ -219,12 +219,12 @@ public final class Anticipator {
         reservations = new Reservation[gpus];
         costs = new DisableCosts[gpus];
         aheadCosts = new DisableCosts[gpus];
-        budgets = new KeptFreeBudget[gpus];
+        budgets = new ReservationBudget[gpus];
         for (int g = 0; g < gpus; g++) {
             reservations[g] = new Reservation(scheduler, targets[g], g, config.maxContexts() + 1);
             costs[g] = new DisableCosts();
             aheadCosts[g] = new DisableCosts();
-            budgets[g] = new KeptFreeBudget(BUDGET_DEFAULT_PPM, maxTasks);
+            budgets[g] = new ReservationBudget(BUDGET_DEFAULT_PPM, maxTasks);
         }
         final int size = maxTasks + 1;
         isOpen = new boolean[size];
@@ -304,7 +304,7 @@ public final class Anticipator {
         }
         if (budgetPpm != ppm) {
             budgetPpm = ppm;
-            for (final KeptFreeBudget budget : budgets) {
+            for (final ReservationBudget budget : budgets) {
                 budget.setPpm(ppm);
             }
         }
@@ -458,13 +458,14 @@ public final class Anticipator {
     // ---- events ----------------------------------------------------------------------------------------------------
 
     /**
-     * A program announces its next begin. Replaces what was expected of the task. {@link #follow} is to be called.
+     * A program says when its next begin will be. Replaces what was expected of the task. {@link #follow} is to be
+     * called.
      *
      * @param taskId an open task
      * @param atNs   when
      * @param nowNs  now
      */
-    public void announce(final int taskId, final long atNs, final long nowNs) {
+    public void hint(final int taskId, final long atNs, final long nowNs) {
         if (!isOpen[taskId] || !Priority.isRealTime(rank[taskId]) || scheduler.isSpent(taskId)
             || !scheduler.mayReserve(gpuOf[taskId])) {
             return;
@@ -673,19 +674,19 @@ public final class Anticipator {
         }
         lateNs[gpu] = 0;
         if (isFree && freeSinceNs[gpu] == NEVER) {
-            keepFree(gpu, enforcedNs);
+            disabled(gpu, enforcedNs);
             lend(gpu, enforcedNs);
         }
     }
 
-    private void keepFree(final int gpu, final long sinceNs) {
+    private void disabled(final int gpu, final long sinceNs) {
         freeSinceNs[gpu] = sinceNs;
         heldFor[gpu] = reservedFor[gpu];
         heldSource[gpu] = source[reservedFor[gpu]];
     }
 
     /**
-     * Whether a GPU is kept free, or about to be.
+     * Whether a GPU is reserved for an expected begin; lower work may still be about to be disabled.
      *
      * @param gpu index
      * @return false while a real-time segment runs, or if no begin is expected
@@ -695,7 +696,7 @@ public final class Anticipator {
     }
 
     /**
-     * For which task a GPU is kept free, or is about to be.
+     * For which task a GPU is reserved.
      *
      * @param gpu index
      * @return its id, {@link SegmentScheduler#NONE} where {@link #isReserved} says no
@@ -786,7 +787,7 @@ public final class Anticipator {
         if (contexts <= 0) {
             return;   // nobody to disable
         }
-        final KeptFreeBudget budget = budgets[gpu];
+        final ReservationBudget budget = budgets[gpu];
         final DisableCosts ahead = aheadCosts[gpu].isFull() ? aheadCosts[gpu] : costs[gpu];
         final long meanCostNs = ahead.meanNs(contexts);
         final long graceNs = Math.max(costs[gpu].meanNs(contexts), GRACE_MIN_NS);
@@ -857,7 +858,7 @@ public final class Anticipator {
         forecast(t, nowNs);
     }
 
-    /** For which of the begins that may come now the GPU is kept free. */
+    /** For which of the begins that may come now the GPU is reserved. */
     private void choose(final int gpu, final long nowNs) {
         final int[] list = tasksOf[gpu];
         int best = NONE;
@@ -878,7 +879,7 @@ public final class Anticipator {
         } else {
             reservations[gpu].start(best, contextOf[best]);
             if (wasFree) {
-                keepFree(gpu, nowNs);
+                disabled(gpu, nowNs);
             }
             sink.onAnticipated(gpu, best, expectedNs[best], expectedNs[best] - fromNs[best],
                 source[best] == Source.HINT);
@@ -892,7 +893,7 @@ public final class Anticipator {
 
     // ---- budget ----------------------------------------------------------------------------------------------------
 
-    /** The GPU is not kept free any more, or for another task. */
+    /** The GPU is not reserved any more, or for another task. */
     private void charge(final int gpu, final long nowNs, final long inVainNs) {
         if (freeSinceNs[gpu] == NEVER) {
             return;
@@ -905,13 +906,13 @@ public final class Anticipator {
                 budgets[gpu].spend(t, lossNs, nowNs);
                 losses[t].spend(lossNs);
             } else {
-                scheduler.keptFree(t, lossNs, nowNs);
+                scheduler.chargeReservation(t, lossNs, nowNs);
             }
-            sink.onKeptFree(gpu, t, lossNs);
+            sink.onReserved(gpu, t, lossNs);
         }
     }
 
-    /** Follows whether best-effort work has the GPU, or would have if it was not kept free. */
+    /** Follows whether best-effort work has the GPU, or would have if it was not reserved. */
     private void lend(final int gpu, final long nowNs) {
         if (forecastable[gpu] == 0) {
             return;   // two changes in each segment that nobody would ask for

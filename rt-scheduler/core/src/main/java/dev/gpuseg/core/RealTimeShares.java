@@ -156,8 +156,8 @@ final class RealTimeShares {
     }
 
     /**
-     * A GPU was kept free for a begin that the account announced: as if it had used it so long. The timer of {@link
-     * #dueNs} is to be set.
+     * A GPU was reserved for a begin of which the account gave a hint: as if it had used it so long. The timer of
+     * {@link #dueNs} is to be set.
      */
     void take(final int account, final int gpu, final long tookNs, final long nowNs) {
         final int row = row(account, gpu);

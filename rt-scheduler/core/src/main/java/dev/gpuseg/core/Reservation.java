@@ -2,7 +2,7 @@
 package dev.gpuseg.core;
 
 /**
- * Keeps one GPU free for an expected begin while no real-time segment runs on it: a running segment is not preempted
+ * Reserves one GPU for an expected begin while no real-time segment runs on it: a running segment is not preempted
  * for one that has not begun, even if no other context is disabled for it. Contexts that the expected begin would leave
  * enabled stay enabled, those with room of their own among them. Not thread-safe; allocates nothing after construction.
  */
@@ -36,7 +36,7 @@ public final class Reservation {
     private final int[] spared;
     private int task = NONE;
     private int contextId = NONE;
-    /** For whom the target keeps the GPU free, {@link SegmentScheduler#NONE} if for nobody. */
+    /** For whom the target has the GPU reserved, {@link SegmentScheduler#NONE} if for nobody. */
     private int inForceFor = NONE;
     /** {@link SegmentScheduler#reservedContextsVersion} of then. */
     private long sparedVersion;
@@ -59,13 +59,13 @@ public final class Reservation {
     /**
      * Whether a begin is expected.
      *
-     * @return true from {@link #start} to {@link #end}, with the GPU kept free or, for the moment, not
+     * @return true from {@link #start} to {@link #end}, with the reservation in force or, for the moment, not
      */
     public boolean isActive() {
         return contextId != NONE;
     }
 
-    /** Whether the GPU is kept free; as the target was told last. */
+    /** Whether the GPU is reserved; as the target was told last. */
     public boolean isInForce() {
         return inForceFor != NONE;
     }

@@ -83,7 +83,7 @@ public final class SegmentScheduler {
     private final TimerHeap timers;
 
     private final FairShares shares;
-    private boolean chargesAnnouncements;
+    private boolean chargesHints;
     private final RealTimeShares accounts;
     private final HeldBack heldBack;
     private final Arbiter arbiter;
@@ -583,7 +583,7 @@ public final class SegmentScheduler {
     /**
      * Limits what the real-time segments of an account use of each GPU (each GPU by itself). In any time d they have it
      * for no longer than percent / 100 * (d + 1 s), save the time by which {@link #onTimer} is late and what {@link
-     * #countFromGrants} leaves out. With {@link #chargeAnnouncements} that includes the time for which it was kept free
+     * #countFromGrants} leaves out. With {@link #chargeHints} that includes the time for which it was reserved
      * for them. When the share is used up, they are best effort, on this GPU and for one second. Tasks of an account
      * whose uses sum to the share at most, with budgets that sum to half of the share of a second at most, are never
      * demoted. Of no effect while a policy decides that does not enforce; behind a gate, what runs goes on until its
@@ -615,17 +615,17 @@ public final class SegmentScheduler {
     }
 
     /**
-     * From now on the share of an account also pays for the time for which a GPU is kept free for begins that its tasks
-     * have announced. Before the first event.
+     * From now on the share of an account also pays for the time for which a GPU is reserved after hints of its tasks.
+     * Before the first event.
      */
-    public void chargeAnnouncements() {
-        chargesAnnouncements = true;
+    public void chargeHints() {
+        chargesHints = true;
     }
 
-    /** A GPU was kept free for a begin that a task had announced, whether it came or not. */
-    void keptFree(final int taskId, final long tookNs, final long nowNs) {
+    /** A GPU was reserved after a hint, whether the begin came or not. */
+    void chargeReservation(final int taskId, final long tookNs, final long nowNs) {
         final int account = segments.account[taskId];
-        if (!chargesAnnouncements || account == 0 || accounts.percent(account) == RealTimeShares.WHOLE) {
+        if (!chargesHints || account == 0 || accounts.percent(account) == RealTimeShares.WHOLE) {
             return;
         }
         clockNs = Math.max(clockNs, nowNs);

@@ -198,13 +198,13 @@ class AnticipationProperties {
 
         @Override
         public void onAnticipated(final int gpu, final int taskId, final long expectedNs, final long leadNs,
-            final boolean announced) {
+            final boolean isHint) {
             acted++;
             anticipations.add("expect " + nowNs + " " + taskId + " " + expectedNs + " " + leadNs);
         }
 
         @Override
-        public void onWasted(final int gpu, final int taskId, final boolean announced) {
+        public void onWasted(final int gpu, final int taskId, final boolean isHint) {
             anticipations.add("wasted " + nowNs + " " + taskId);
         }
 
@@ -214,7 +214,7 @@ class AnticipationProperties {
         }
 
         @Override
-        public void onKeptFree(final int gpu, final int taskId, final long ns) {
+        public void onReserved(final int gpu, final int taskId, final long ns) {
             keptNs += ns;
             longestKeptNs = Math.max(longestKeptNs, ns);
             anticipations.add("kept " + nowNs + " " + taskId + " " + ns);

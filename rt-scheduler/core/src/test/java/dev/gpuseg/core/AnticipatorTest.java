@@ -442,10 +442,10 @@ class AnticipatorTest {
         assertEquals(Time.NEVER, anticipator.nextNs());
     }
 
-    /** Begins that are announced one after the other, and never made, take what the share of their account gives. */
+    /** Hints one after the other, without a begin, take what the share of their account gives. */
     @Test
-    void shouldChargeTheShareOfAnAccountForBeginsThatItsTasksAnnounce() {
-        scheduler.chargeAnnouncements();
+    void shouldChargeTheShareOfAnAccountForTheHintsOfItsTasks() {
+        scheduler.chargeHints();
         final int account = 3;
         final int percent = 20;
         scheduler.setShare(account, percent, 0);
@@ -456,7 +456,7 @@ class AnticipatorTest {
         boolean wasSpent = false;
         boolean wasWholeAgain = false;
         while (nowNs < lengthNs) {
-            anticipator.announce(HIGH, nowNs + 2 * MS, nowNs);
+            anticipator.hint(HIGH, nowNs + 2 * MS, nowNs);
             follow();
             until(nowNs + 2 * MS + MS / 2);
             scheduler.onTimer(nowNs);
@@ -567,12 +567,12 @@ class AnticipatorTest {
 
         @Override
         public void onAnticipated(final int gpu, final int taskId, final long expectedNs, final long leadNs,
-            final boolean announced) {
+            final boolean isHint) {
             acted[taskId]++;
         }
 
         @Override
-        public void onWasted(final int gpu, final int taskId, final boolean announced) {
+        public void onWasted(final int gpu, final int taskId, final boolean isHint) {
             wasted[taskId]++;
         }
 
@@ -582,7 +582,7 @@ class AnticipatorTest {
         }
 
         @Override
-        public void onKeptFree(final int gpu, final int taskId, final long ns) {
+        public void onReserved(final int gpu, final int taskId, final long ns) {
             keptNs[taskId] += ns;
         }
     }

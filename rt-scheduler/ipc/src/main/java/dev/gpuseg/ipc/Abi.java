@@ -177,7 +177,7 @@ public final class Abi {
     public static final int ANTICIPATION_ACTED = 1;
     public static final int ANTICIPATION_WASTED = 2;
     public static final int ANTICIPATION_OVER_BUDGET = 3;
-    public static final int ANTICIPATION_KEPT_FREE = 4;
+    public static final int ANTICIPATION_RESERVED = 4;
     public static final int ANTICIPATION_COST = 5;
     public static final int ANTICIPATION_DUE = 6;
 

@@ -2,12 +2,12 @@
 package dev.gpuseg.mechanisms;
 
 /**
- * What enforcement acts on: all the work of one process on one GPU. The identity is fixed; the outcome fields belong
- * to the enforcer thread of that GPU, which is the only one that calls the mechanism.
+ * What enforcement acts on: all the work of one process on one GPU. The identity is fixed; the result of the last
+ * operation belongs to the enforcer thread of that GPU, which is the only one that calls the mechanism.
  */
 public final class ContextRef {
-    /** Outcome of an operation on one context. */
-    public enum Outcome {
+    /** How disabling or enabling one context ended. */
+    public enum SwitchResult {
         /** Not requested yet. */
         NONE,
         /** The device confirmed it. */
@@ -23,7 +23,7 @@ public final class ContextRef {
     private final int pid;
     private final long pidStartTicks;
     private final String name;
-    private Outcome outcome = Outcome.NONE;
+    private SwitchResult result = SwitchResult.NONE;
     private long beganNs;
     private long doneNs;
     private boolean outside;
@@ -87,19 +87,19 @@ public final class ContextRef {
     /**
      * Set by the mechanism for every context of a call.
      *
-     * @param result  how the operation ended
-     * @param began   when the operation began, CLOCK_MONOTONIC ns
-     * @param done    when it was in effect
+     * @param newResult how the operation ended
+     * @param began     when the operation began, CLOCK_MONOTONIC ns
+     * @param done      when it was in effect
      */
-    public void outcome(final Outcome result, final long began, final long done) {
-        outcome = result;
+    public void result(final SwitchResult newResult, final long began, final long done) {
+        result = newResult;
         beganNs = began;
         doneNs = done;
     }
 
     /** How the last operation ended; never null. */
-    public Outcome outcome() {
-        return outcome;
+    public SwitchResult result() {
+        return result;
     }
 
     /** When the last operation began; CLOCK_MONOTONIC ns. */

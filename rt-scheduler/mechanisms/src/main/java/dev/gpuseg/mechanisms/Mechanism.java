@@ -9,7 +9,7 @@ import dev.gpuseg.ipc.Session;
  * name another, the constructor and {@link #close}: these are called while the enforcer does not run.
  *
  * <p>Contract of {@link #apply}: all contexts to disable are disabled before the first context is enabled, and each
- * {@link ContextRef} gets its outcome. Disabling a disabled context and enabling an enabled one are harmless. An
+ * {@link ContextRef} gets its result. Disabling a disabled context and enabling an enabled one are harmless. An
  * implementation bounds the time of every call; it never blocks for longer than a second.
  */
 public interface Mechanism extends AutoCloseable {
@@ -81,7 +81,7 @@ public interface Mechanism extends AutoCloseable {
      * @param disableCount how many elements of the array are used
      * @param enable       contexts to enable
      * @param enableCount  how many elements of the array are used
-     * @return contexts whose outcome is {@link ContextRef.Outcome#FAILED}
+     * @return contexts whose result is {@link ContextRef.SwitchResult#FAILED}
      */
     int apply(ContextRef[] disable, int disableCount, ContextRef[] enable, int enableCount);
 

@@ -219,7 +219,7 @@ public abstract class ScanningMechanism<P extends AttachedProcess> implements Me
             attached(process);
         }
         context.attachment(process);
-        context.outcome(ContextRef.Outcome.NONE, 0, 0);
+        context.result(ContextRef.SwitchResult.NONE, 0, 0);
         scanThread.wake();
     }
 

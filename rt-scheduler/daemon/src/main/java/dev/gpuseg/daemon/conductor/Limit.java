@@ -25,7 +25,7 @@ public enum Limit {
     CONTEXTS("contexts", Unit.NUMBER, 1_000_000),
     /** Records of all its processes that the dispatcher takes in a second. */
     RECORDS("records", Unit.NUMBER, 999_999),
-    /** How far ahead a begin may be announced, ns. */
+    /** How far ahead of a begin a hint may be given, ns. */
     HINT_LEAD("hint_lead", Unit.DURATION, Limit.HOUR_NS);
 
     /** In a file: no limit. */

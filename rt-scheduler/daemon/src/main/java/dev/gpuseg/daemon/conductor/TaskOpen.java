@@ -22,7 +22,7 @@ import dev.gpuseg.core.OverrunAction;
  * @param weight      share of its process in best-effort time, 1..10000; 0 = leave it as it is
  * @param boost       SCHED_FIFO priority at which its thread runs inside its windows, 1..99; 0 = the thread's own. The
  *                    library raises the thread; the daemon only knows of it
- * @param hintLeadNs  how far ahead it may announce a begin; what is announced for later is ignored and counted
+ * @param hintLeadNs  how far ahead of a begin it may give a hint; earlier ones are ignored and counted
  * @param share       what the real-time segments of its user together may use of the GPU, percent; 100 = all
  * @param reserve     the part of the GPU's multiprocessors that it has for itself, percent; 0 = none
  */
@@ -32,7 +32,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
     /** {@link #share} without a limit. */
     public static final int WHOLE_GPU = 100;
 
-    /** A task that may announce its begins as early as it likes. */
+    /** A task that may give hints as early as it likes. */
     public TaskOpen(final long correlation, final int clientId, final String name, final int priority,
         final int gpuPriority, final int gpu, final boolean optimistic, final long periodNs, final long deadlineNs,
         final long budgetNs, final OverrunAction overrun, final long windowNs, final int partition, final int weight,
@@ -86,7 +86,7 @@ public record TaskOpen(long correlation, int clientId, String name, int priority
             newBudgetNs, newOverrun, windowNs, partition, weight, boost, hintLeadNs, share, reserve);
     }
 
-    /** A copy with a limit of its announcements, {@link Long#MAX_VALUE} = none. */
+    /** A copy with a limit of its hints, {@link Long#MAX_VALUE} = none. */
     public TaskOpen withHintLead(final long newHintLeadNs) {
         return new TaskOpen(correlation, clientId, name, priority, gpuPriority, gpu, optimistic, periodNs, deadlineNs,
             budgetNs, overrun, windowNs, partition, weight, boost, newHintLeadNs, share, reserve);

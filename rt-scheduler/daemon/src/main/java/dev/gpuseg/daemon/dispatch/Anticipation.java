@@ -141,17 +141,17 @@ final class Anticipation implements Anticipator.Sink {
     }
 
     /**
-     * A program announces its next begin. The caller settles.
+     * A program says when its next begin will be. The caller settles.
      *
      * @param atNs when, CLOCK_MONOTONIC ns
      */
-    void announce(final TaskEntry task, final long atNs) {
-        anticipator.announce(task.id, atNs, clock.nowNs());
+    void hint(final TaskEntry task, final long atNs) {
+        anticipator.hint(task.id, atNs, clock.nowNs());
     }
 
     /** A segment begins; before what the scheduler decided of it is answered, with which it is published. */
     void begin(final TaskEntry task) {
-        pollDrain(task.gpu());   // the time that the GPU was kept free ends now
+        pollDrain(task.gpu());   // the reservation ends now
         anticipator.begin(task.id, clock.nowNs());
     }
 
@@ -198,7 +198,7 @@ final class Anticipation implements Anticipator.Sink {
     // ---- decisions and their enforcement ---------------------------------------------------------------------------
 
     /**
-     * Follows what the scheduler decided: the GPU is kept free only while no real-time segment runs.
+     * Follows what the scheduler decided: the GPU is reserved only while no real-time segment runs.
      *
      * @return whether the desired state changed, so has to be published
      */
@@ -206,7 +206,7 @@ final class Anticipation implements Anticipator.Sink {
         return anticipator.follow(gpu, clock.nowNs());
     }
 
-    /** Whether the GPU is kept free for an expected begin. */
+    /** Whether the GPU is reserved for an expected begin. */
     boolean isReserved(final int gpu) {
         return anticipator.isReserved(gpu);
     }
@@ -306,17 +306,17 @@ final class Anticipation implements Anticipator.Sink {
 
     @Override
     public void onAnticipated(final int gpu, final int taskId, final long expectedNs, final long leadNs,
-        final boolean announced) {
-        counters.increment(announced ? Counter.HINTS_ACTED : Counter.ANTICIPATED);
+        final boolean isHint) {
+        counters.increment(isHint ? Counter.HINTS_ACTED : Counter.ANTICIPATED);
         tasks.get(taskId).anticipated++;
-        decided(Abi.ANTICIPATION_ACTED, gpu, taskId, expectedNs, leadNs, announced ? 1 : 0);
+        decided(Abi.ANTICIPATION_ACTED, gpu, taskId, expectedNs, leadNs, isHint ? 1 : 0);
     }
 
     @Override
-    public void onWasted(final int gpu, final int taskId, final boolean announced) {
-        counters.increment(announced ? Counter.HINTS_WASTED : Counter.ANTICIPATIONS_WASTED);
+    public void onWasted(final int gpu, final int taskId, final boolean isHint) {
+        counters.increment(isHint ? Counter.HINTS_WASTED : Counter.ANTICIPATIONS_WASTED);
         tasks.get(taskId).anticipationsWasted++;
-        decided(Abi.ANTICIPATION_WASTED, gpu, taskId, 0, 0, announced ? 1 : 0);
+        decided(Abi.ANTICIPATION_WASTED, gpu, taskId, 0, 0, isHint ? 1 : 0);
     }
 
     @Override
@@ -327,12 +327,12 @@ final class Anticipation implements Anticipator.Sink {
     }
 
     @Override
-    public void onKeptFree(final int gpu, final int taskId, final long ns) {
+    public void onReserved(final int gpu, final int taskId, final long ns) {
         counters.add(Counter.KEPT_FREE_NS, ns);
         final TaskEntry task = tasks.get(taskId);
         if (task != null) {
-            task.keptFreeNs += ns;
+            task.reservedNs += ns;
         }
-        decided(Abi.ANTICIPATION_KEPT_FREE, gpu, taskId, ns, 0, 0);
+        decided(Abi.ANTICIPATION_RESERVED, gpu, taskId, ns, 0, 0);
     }
 }

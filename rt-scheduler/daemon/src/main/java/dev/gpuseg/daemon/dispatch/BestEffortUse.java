@@ -3,7 +3,7 @@ package dev.gpuseg.daemon.dispatch;
 
 /**
  * How much best effort uses of the time in which it has one GPU, from what the device says of all work. Of a look,
- * real-time segments count as work, and time in which the GPU was kept free as idle: neither is best effort's.
+ * real-time segments count as work, and time in which the GPU was reserved as idle: neither is best effort's.
  * Dispatcher thread only; allocates nothing.
  */
 final class BestEffortUse {

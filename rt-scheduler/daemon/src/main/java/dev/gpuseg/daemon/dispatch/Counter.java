@@ -85,12 +85,12 @@ public enum Counter {
     CLIENT_ERRORS("client_errors", "Unexpected errors while handling one client; that client was dropped"),
     /** Errors elsewhere in the duty cycle. */
     CYCLE_ERRORS("cycle_errors", "Unexpected errors of the dispatcher that belong to no single client"),
-    /** Announced begins for which lower work was disabled ahead of time. */
-    HINTS_ACTED("hints_acted", "Announced begins for which lower work was disabled ahead of time"),
+    /** Hints for which lower work was disabled ahead of time. */
+    HINTS_ACTED("hints_acted", "Hints for which lower work was disabled ahead of time"),
     /** Of these, without a begin within the time allowed. */
-    HINTS_WASTED("hints_wasted", "Announced begins that did not come in time after lower work was disabled"),
-    /** Announcements that are too early. */
-    HINTS_BEYOND_LIMIT("hints_beyond_limit", "Announced begins ignored because they are further ahead than limit "
+    HINTS_WASTED("hints_wasted", "Hints whose begin did not come in time after lower work was disabled"),
+    /** Hints that are too early. */
+    HINTS_BEYOND_LIMIT("hints_beyond_limit", "Hints ignored because their begin is further ahead than limit "
         + "hint_lead of their user"),
     /** Begins that followed from a period and for which lower work was disabled ahead of time. */
     ANTICIPATED("anticipated", "Begins forecast from a period for which lower work was disabled ahead of time"),
@@ -102,7 +102,7 @@ public enum Counter {
         "Forecast begins for which the anticipation budget did not allow to disable lower work"),
     /** Time without best-effort work. */
     KEPT_FREE_NS("kept_free_ns",
-        "Time for which GPUs were kept free for expected or announced begins, ns; for those that did not come, with "
+        "Time for which GPUs were reserved for expected begins, ns; for those that did not come, with "
         + "the cost of disabling"),
     /** Stalls. */
     STALLS("stalls", "Duty cycles of the dispatcher longer than 1 ms"),

@@ -110,7 +110,7 @@ public final class DispatcherAgent implements Runnable {
         final Decisions decided = new Decisions(desired);
         scheduler = new SegmentScheduler(config, decided);
         scheduler.countFromGrants();
-        scheduler.chargeAnnouncements();
+        scheduler.chargeHints();
         tasks = new TaskTable(config.maxTasks());
         promised = new PromisedBounds(config.maxTasks());
         journal = new DispatcherJournal(events, counters, clock);
@@ -587,7 +587,7 @@ public final class DispatcherAgent implements Runnable {
             return;   // not in the journal either: a replay must decide as if it had not been made
         }
         journal.hint(task, expectedNs);
-        anticipation.announce(task, expectedNs);
+        anticipation.hint(task, expectedNs);
         decisions.settle();
     }
 

@@ -204,7 +204,7 @@ final class GpuTurns {
     /**
      * A segment begins; before the scheduler is told.
      *
-     * @param isReserved the GPU was kept free for it
+     * @param isReserved the GPU was reserved for it
      * @param beginNs    when, CLOCK_MONOTONIC ns
      * @param changedNs  when a process came or went
      */
@@ -246,7 +246,7 @@ final class GpuTurns {
     /**
      * Follows what the scheduler decided; published with it.
      *
-     * @param isReserved the GPU is kept free
+     * @param isReserved the GPU is reserved
      * @return whether contexts with short slices need not be disabled for the running segment now
      */
     boolean follow(final boolean isReserved) {

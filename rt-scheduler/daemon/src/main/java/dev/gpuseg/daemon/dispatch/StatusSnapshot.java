@@ -101,7 +101,7 @@ public final class StatusSnapshot {
         node.put("anticipated", task.anticipated);
         node.put("anticipations_wasted", task.anticipationsWasted);
         node.put("anticipations_over_budget", task.anticipationsOverBudget);
-        node.put("kept_free_ns", task.keptFreeNs);
+        node.put("kept_free_ns", task.reservedNs);
         node.put("overruns", task.overruns);
         node.put("bounds_broken", task.boundsBroken);
         if (task.slot.kernelClass() != Abi.KERNELS_UNKNOWN) {

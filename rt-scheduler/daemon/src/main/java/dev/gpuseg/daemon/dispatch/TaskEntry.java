@@ -49,8 +49,8 @@ final class TaskEntry {
     long anticipationsWasted;
     /** Expected begins for which the budget did not allow it. */
     long anticipationsOverBudget;
-    /** For how long the GPU was kept free for its begins, ns. */
-    long keptFreeNs;
+    /** For how long the GPU was reserved for its begins, ns. */
+    long reservedNs;
     /** Response times of jobs, ns; a longer one counts as an hour. */
     final ResponseTimes responses;
 

@@ -106,7 +106,7 @@ final class Turns {
     /**
      * A segment begins; before the scheduler is told.
      *
-     * @param isReserved the GPU was kept free for it
+     * @param isReserved the GPU was reserved for it
      * @param beginNs    when, CLOCK_MONOTONIC ns
      */
     void begins(final TaskEntry task, final boolean isReserved, final long beginNs) {
@@ -121,7 +121,7 @@ final class Turns {
     /**
      * Follows what the scheduler decided; published with it.
      *
-     * @param isReserved the GPU is kept free
+     * @param isReserved the GPU is reserved
      * @return whether contexts with short slices need not be disabled for the running segment now
      */
     boolean follow(final int gpu, final boolean isReserved) {

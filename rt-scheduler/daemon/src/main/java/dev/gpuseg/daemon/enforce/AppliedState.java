@@ -133,7 +133,7 @@ final class AppliedState implements Reconciler.Effects {
 
     @Override
     public boolean succeeded(final int context) {
-        return contexts[context].outcome() != ContextRef.Outcome.FAILED;
+        return contexts[context].result() != ContextRef.SwitchResult.FAILED;
     }
 
     @Override

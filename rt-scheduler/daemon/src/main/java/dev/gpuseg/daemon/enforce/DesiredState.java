@@ -34,7 +34,7 @@ public final class DesiredState implements Reservation.Target {
     private static final long REST_NS = 50_000;
 
     private final AtomicIntegerArray state;
-    /** The context that the GPU is kept free for; counts only while no context is set off. */
+    /** The context that the GPU is reserved for; counts only while no context is set off. */
     private final AtomicInteger reserved = new AtomicInteger(NONE);
     /** Those that {@link #spare} named. */
     private final int[] spared;

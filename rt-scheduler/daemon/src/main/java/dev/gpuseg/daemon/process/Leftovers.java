@@ -78,7 +78,7 @@ final class Leftovers {
         }
         mechanism.apply(new ContextRef[0], 0, enable, enable.length);
         for (int i = 0; i < enable.length; i++) {
-            if (enable[i].outcome() == ContextRef.Outcome.DONE) {   // what is ABSENT here is left to the tool
+            if (enable[i].result() == ContextRef.SwitchResult.DONE) {   // what is ABSENT here is left to the tool
                 held.release(entries.get(i));
             }
             mechanism.detach(enable[i]);

@@ -317,9 +317,9 @@ final class WarmUp {
         return 4;
     }
 
-    private int waiting(final int lower, final boolean announced) {
+    private int waiting(final int lower, final boolean withHint) {
         int written = 4;
-        if (announced) {
+        if (withHint) {
             write(HIGH, Abi.RECORD_HINT, 0, System.nanoTime());
             enforced();
             written++;

@@ -83,25 +83,25 @@ class AnticipationTest {
             0));
     }
 
-    // ---- announced by the program ----------------------------------------------------------------------------------
+    // ---- hints of the program ----------------------------------------------------------------------------------
 
     @Test
-    void shouldIgnoreAnnouncementsThatNothingCanBeDoneFor() {
+    void shouldIgnoreHintsThatNothingCanBeDoneFor() {
         final TaskEntry bestEffort = rig.task(4, 0);
-        rig.anticipation.announce(bestEffort, AT_NS);
+        rig.anticipation.hint(bestEffort, AT_NS);
         assertEquals(NEVER, rig.anticipation.nextNs(), "best effort preempts nothing");
         final DispatchRig gate = rig(new DispatchRig(FixedPriority.INSTANCE, false, 1));
-        gate.anticipation.announce(gate.task(1, 10), AT_NS);
+        gate.anticipation.hint(gate.task(1, 10), AT_NS);
         assertEquals(NEVER, gate.anticipation.nextNs(), "a gate disables nothing");
         final DispatchRig observer = rig(new DispatchRig(RoundRobin.INSTANCE));
-        observer.anticipation.announce(observer.task(1, 10), AT_NS);
+        observer.anticipation.hint(observer.task(1, 10), AT_NS);
         assertEquals(NEVER, observer.anticipation.nextNs(), "the policy disables nothing");
     }
 
     @Test
-    void shouldServeTheHigherOfTwoAnnouncementsThatAreDue() {
-        rig.anticipation.announce(high, AT_NS);
-        rig.anticipation.announce(middle, AT_NS - LEAD_NS);
+    void shouldServeTheHigherOfTwoHintsThatAreDue() {
+        rig.anticipation.hint(high, AT_NS);
+        rig.anticipation.hint(middle, AT_NS - LEAD_NS);
         poll(AT_NS - 2 * LEAD_NS);
         assertEquals(List.of(1), off(), "of the middle one");
         poll(AT_NS - LEAD_NS);
@@ -113,7 +113,7 @@ class AnticipationTest {
 
     @Test
     void shouldDisableLowerWorkAsLongBeforeTheBeginAsThatTakes() {
-        rig.anticipation.announce(middle, AT_NS);
+        rig.anticipation.hint(middle, AT_NS);
         assertEquals(AT_NS - LEAD_NS, rig.anticipation.nextNs());
         poll(AT_NS - LEAD_NS - 1);
         assertEquals(List.of(), rig.enforcer.off());
@@ -125,7 +125,7 @@ class AnticipationTest {
 
     @Test
     void shouldEnableItAgainWhenTheBeginDoesNotCome() {
-        rig.anticipation.announce(middle, AT_NS);
+        rig.anticipation.hint(middle, AT_NS);
         poll(AT_NS);
         assertEquals(AT_NS + Anticipator.LATE_MIN_NS, rig.anticipation.nextNs(), "it may be late by 1 ms at least");
         poll(AT_NS + Anticipator.LATE_MIN_NS);
@@ -136,7 +136,7 @@ class AnticipationTest {
 
     @Test
     void shouldActNoMoreOnceTheBeginCame() {
-        rig.anticipation.announce(middle, AT_NS);
+        rig.anticipation.hint(middle, AT_NS);
         poll(AT_NS);
         rig.begin(middle, 1, true);
         assertEquals(List.of(1), off(), "for the segment now");
@@ -149,7 +149,7 @@ class AnticipationTest {
     @Test
     void shouldPreemptNoRunningSegmentForOneThatHasNotBegun() {
         rig.begin(low, 1, true);
-        rig.anticipation.announce(high, AT_NS);
+        rig.anticipation.hint(high, AT_NS);
         poll(AT_NS);
         assertEquals(List.of(), rig.enforcer.off());
         rig.end(low, 1);
@@ -157,18 +157,18 @@ class AnticipationTest {
     }
 
     @Test
-    void shouldFollowTheLaterOfTwoAnnouncementsOfOneTask() {
-        rig.anticipation.announce(middle, AT_NS);
+    void shouldFollowTheLaterOfTwoHintsOfOneTask() {
+        rig.anticipation.hint(middle, AT_NS);
         poll(AT_NS);
-        rig.anticipation.announce(middle, 2 * AT_NS);
+        rig.anticipation.hint(middle, 2 * AT_NS);
         rig.decisions.settle();
         assertEquals(List.of(), rig.enforcer.off(), "until its time");
         assertEquals(2 * AT_NS - LEAD_NS, rig.anticipation.nextNs());
     }
 
     @Test
-    void shouldForgetTheAnnouncementOfATaskThatIsClosed() {
-        rig.anticipation.announce(middle, AT_NS);
+    void shouldForgetTheHintOfATaskThatIsClosed() {
+        rig.anticipation.hint(middle, AT_NS);
         rig.anticipation.close(low);
         assertEquals(AT_NS - LEAD_NS, rig.anticipation.nextNs(), "another's");
         rig.anticipation.close(middle);
@@ -179,10 +179,10 @@ class AnticipationTest {
     void shouldSayTheNextTimeOfAllGpus() {
         final DispatchRig two = rig(new DispatchRig(FixedPriority.INSTANCE, true, 2));
         final TaskEntry onFirst = two.task(1, 10);
-        two.anticipation.announce(onFirst, AT_NS);
+        two.anticipation.hint(onFirst, AT_NS);
         two.scheduler.addContext(7, 1, ContextKind.MANAGED);
         final TaskEntry onSecond = two.taskOf(onFirst, 2, 7, 1);
-        two.anticipation.announce(onSecond, AT_NS / 2);
+        two.anticipation.hint(onSecond, AT_NS / 2);
         assertEquals(AT_NS / 2 - LEAD_NS, two.anticipation.nextNs());
     }
 
@@ -193,7 +193,7 @@ class AnticipationTest {
     @Test
     void shouldTellNoClientWhereBoundsAreProven() {
         rig.anticipation.saysNothing();
-        rig.anticipation.announce(middle, AT_NS);
+        rig.anticipation.hint(middle, AT_NS);
         poll(AT_NS - LEAD_NS);
         rig.enforcer.enforce(rig.clock.nowNs());
         rig.decisions.settle();
@@ -203,7 +203,7 @@ class AnticipationTest {
 
     @Test
     void shouldTellTheClientOfAnExpectedBeginWhenItIsDecidedAndWhenItIsEnforced() {
-        rig.anticipation.announce(middle, AT_NS);
+        rig.anticipation.hint(middle, AT_NS);
         assertEquals(0, toldExpected(middle), "not due yet");
         poll(AT_NS - LEAD_NS);
         assertEquals(1, toldExpected(middle));
@@ -223,7 +223,7 @@ class AnticipationTest {
     @Test
     void shouldTellNoClientOfAnExpectedBeginWhileARealTimeSegmentRuns() {
         rig.begin(low, 1, true);
-        rig.anticipation.announce(high, AT_NS);
+        rig.anticipation.hint(high, AT_NS);
         poll(AT_NS);
         rig.enforcer.enforce(rig.clock.nowNs());
         rig.anticipation.enforced(0, rig.enforcer.enforcedVersion());
@@ -246,7 +246,7 @@ class AnticipationTest {
 
     @Test
     void shouldDisableLowerWorkAheadOfTheBeginsOfAPeriodicTask() {
-        // here disabling takes no time, so that the GPU is kept free for the whole lead
+        // here disabling takes no time, so that the GPU is reserved for the whole lead
         rig.policy.apply(new PolicySettings(null, null, 0, new PolicySettings.Ahead(null, 20), List.of(),
             List.of(), ""));
         final TaskEntry task = periodic(4, 40);
@@ -257,7 +257,7 @@ class AnticipationTest {
         assertTrue(rig.count(Counter.ANTICIPATED) > 0);
         assertEquals(rig.count(Counter.ANTICIPATED), task.anticipated);
         assertEquals(task.anticipated, journaled(Abi.ANTICIPATION_ACTED));
-        assertTrue(task.keptFreeNs > 0);
+        assertTrue(task.reservedNs > 0);
         assertEquals(0, rig.count(Counter.HINTS_ACTED));
     }
 
@@ -310,6 +310,6 @@ class AnticipationTest {
         assertTrue(task.anticipationsOverBudget > 0);
         assertEquals(rig.count(Counter.ANTICIPATIONS_OVER_BUDGET), task.anticipationsOverBudget);
         assertEquals(task.anticipationsOverBudget, journaled(Abi.ANTICIPATION_OVER_BUDGET));
-        assertEquals(0, task.keptFreeNs);
+        assertEquals(0, task.reservedNs);
     }
 }

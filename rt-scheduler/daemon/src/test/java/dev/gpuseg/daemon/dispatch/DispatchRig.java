@@ -63,7 +63,7 @@ final class DispatchRig {
             Unmanaged.BEST_EFFORT);
         scheduler = new SegmentScheduler(config, decided);
         scheduler.countFromGrants();
-        scheduler.chargeAnnouncements();
+        scheduler.chargeHints();
         grants = new GrantGate(scheduler, desired, journal, counters, clock, preemptive);
         anticipation = new Anticipation(config, scheduler, desired, tasks, counters, journal, clock);
         turns = new Turns(scheduler, desired, tasks, CONTEXTS, clock);

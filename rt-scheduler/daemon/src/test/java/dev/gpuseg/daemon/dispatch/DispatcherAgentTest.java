@@ -184,7 +184,7 @@ class DispatcherAgentTest {
     }
 
     @Test
-    void shouldIgnoreAnnouncementsFurtherAheadThanTheUserMayMakeThem() throws IOException {
+    void shouldIgnoreHintsFurtherAheadThanTheUserMayGiveThem() throws IOException {
         final int client = client(10);
         dispatcher.clients().openTask(DispatchRig.request(client, "limited", 20).withHintLead(60_000 * MS));
         final int limited = conductor.taskId;

@@ -88,17 +88,17 @@ class DrainAnticipationTest {
     }
 
     /** What the begins found in flight. */
-    private record Found(long meanNs, long percentLate, long keptFreePermille, long kernelsEachSecond) {}
+    private record Found(long meanNs, long percentLate, long reservedPermille, long kernelsEachSecond) {}
 
     private Found play() {
         long sum = 0;
         long late = 0;
-        long keptFreeNs = 0;
+        long reservedNs = 0;
         long kernelsBefore = 0;
         for (int i = 1; i <= BEGINS; i++) {
             until(i * PERIOD_NS);
             if (i == WARM) {
-                keptFreeNs = task.keptFreeNs;
+                reservedNs = task.reservedNs;
                 kernelsBefore = kernels;
             }
             final long waitNs = slot.inFlight ? Math.max(0, endNs - nowNs) : 0;
@@ -109,7 +109,7 @@ class DrainAnticipationTest {
             rig.end(task, i);
         }
         final int n = BEGINS - WARM;
-        return new Found(sum / n, late * 100 / n, (task.keptFreeNs - keptFreeNs) * 1000 / (n * PERIOD_NS),
+        return new Found(sum / n, late * 100 / n, (task.reservedNs - reservedNs) * 1000 / (n * PERIOD_NS),
             (kernels - kernelsBefore) * 1_000_000_000 / (n * PERIOD_NS));
     }
 
@@ -118,7 +118,7 @@ class DrainAnticipationTest {
         budget(Anticipate.OFF, 10);
         final Found found = play();
         assertTrue(found.percentLate > 70, found.toString());
-        assertEquals(0, found.keptFreePermille);
+        assertEquals(0, found.reservedPermille);
     }
 
     @Test
@@ -127,14 +127,14 @@ class DrainAnticipationTest {
         final Found found = play();
         assertTrue(found.percentLate <= 3, found.toString());
         assertTrue(found.meanNs < 30 * US, found.toString());
-        assertTrue(found.keptFreePermille > 50 && found.keptFreePermille <= 200, found.toString());
+        assertTrue(found.reservedPermille > 50 && found.reservedPermille <= 200, found.toString());
     }
 
     @Test
     void shouldKeepTheBudgetAndFindLessInFlightWithASmallOne() {
         budget(Anticipate.DECLARED, 8);
         final Found found = play();
-        assertTrue(found.keptFreePermille <= 80, found.toString());
+        assertTrue(found.reservedPermille <= 80, found.toString());
         assertTrue(found.percentLate < 60 && found.percentLate > 5, found.toString());
     }
 

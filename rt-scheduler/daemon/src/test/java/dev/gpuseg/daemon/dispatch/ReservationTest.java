@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A hint keeps the GPU free for one context: with the scheduler that decides, into what enforcers read. */
+/** A hint reserves the GPU for one context: with the scheduler that decides, into what enforcers read. */
 class ReservationTest {
     private static final int LOW = 1;
     private static final int MIDDLE = 2;
@@ -61,7 +61,7 @@ class ReservationTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void shouldTakeLowerWorkOffUntilTheAnnouncedBeginDoesNotCome(final boolean keepReady) {
+    void shouldTakeLowerWorkOffUntilTheBeginOfTheHintDoesNotCome(final boolean keepReady) {
         machine(keepReady);
         assertEquals(List.of(), off());
         reservation.start(HIGH, HIGH);
@@ -71,7 +71,7 @@ class ReservationTest {
     }
 
     @Test
-    void shouldSpareWhomTheAnnouncedBeginWillLeaveOn() {
+    void shouldSpareWhomTheBeginOfTheHintWillLeaveOn() {
         machine(true);
         reservation.start(MIDDLE, MIDDLE);
         assertEquals(List.of(LOW, BYSTANDER), off());

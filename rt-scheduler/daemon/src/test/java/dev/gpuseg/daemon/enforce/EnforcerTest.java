@@ -84,11 +84,11 @@ class EnforcerTest {
             final StringBuilder call = new StringBuilder();
             for (int i = 0; i < disableCount; i++) {
                 call.append("-").append(disable[i].contextId());
-                disable[i].outcome(broken ? ContextRef.Outcome.FAILED : ContextRef.Outcome.DONE, 1, 2);
+                disable[i].result(broken ? ContextRef.SwitchResult.FAILED : ContextRef.SwitchResult.DONE, 1, 2);
             }
             for (int i = 0; i < enableCount; i++) {
                 call.append("+").append(enable[i].contextId());
-                enable[i].outcome(broken ? ContextRef.Outcome.FAILED : ContextRef.Outcome.DONE, 1, 2);
+                enable[i].result(broken ? ContextRef.SwitchResult.FAILED : ContextRef.SwitchResult.DONE, 1, 2);
             }
             calls.add(call + " held " + held.count());
             during.run();

@@ -45,10 +45,10 @@ public final class FakeMechanism implements Mechanism {
     public int apply(final ContextRef[] disable, final int disableCount, final ContextRef[] enable,
         final int enableCount) {
         for (int i = 0; i < disableCount; i++) {
-            disable[i].outcome(ContextRef.Outcome.DONE, 1, 2);
+            disable[i].result(ContextRef.SwitchResult.DONE, 1, 2);
         }
         for (int i = 0; i < enableCount; i++) {
-            enable[i].outcome(ContextRef.Outcome.DONE, 1, 2);
+            enable[i].result(ContextRef.SwitchResult.DONE, 1, 2);
         }
         return 0;
     }

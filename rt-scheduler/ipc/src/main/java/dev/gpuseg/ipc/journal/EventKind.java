@@ -39,7 +39,7 @@ public enum EventKind {
     MISS(Abi.EVENT_MISS),
     /** A budget passed; arg0 = the budget ns. */
     OVERRUN(Abi.EVENT_OVERRUN),
-    /** arg0 = announced begin ns. */
+    /** arg0 = when the begin will be, ns. */
     HINT(Abi.EVENT_HINT),
     /** A context is disabled; arg0 = when the call began, arg1 = its cost ns, arg2 = when the core was told. */
     DISABLE(Abi.EVENT_DISABLE),

@@ -203,7 +203,7 @@ public final class AmdGauge implements AutoCloseable {
                 throw new MechanismException("process " + c.pid() + " \"" + c.name() + "\" created or destroyed "
                     + "compute queues during the measurement; calibrate while its queues do not change");
             }
-            if (c.outcome() == ContextRef.Outcome.ABSENT) {
+            if (c.result() == ContextRef.SwitchResult.ABSENT) {
                 throw new MechanismException("process " + c.pid() + " \"" + c.name() + "\" ended, or has no compute "
                     + "queue any more; let it work until calibrate has finished");
             }

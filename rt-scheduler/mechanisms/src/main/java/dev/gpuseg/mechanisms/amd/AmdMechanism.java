@@ -142,9 +142,9 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
         for (int i = 0; i < count; i++) {
             final AmdProcess p = processOf(contexts[i]);
             if (p == null || !p.isAlive() || disable && p.queues().isEmpty() && !control.coversFutureQueues()) {
-                contexts[i].outcome(ContextRef.Outcome.ABSENT, beganNs, beganNs);
+                contexts[i].result(ContextRef.SwitchResult.ABSENT, beganNs, beganNs);
             } else {
-                contexts[i].outcome(ContextRef.Outcome.NONE, beganNs, beganNs);
+                contexts[i].result(ContextRef.SwitchResult.NONE, beganNs, beganNs);
                 batch[n++] = p;
             }
         }
@@ -153,7 +153,7 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
         }
         final long doneNs = System.nanoTime();
         for (int i = 0; i < count; i++) {
-            if (contexts[i].outcome() == ContextRef.Outcome.NONE) {
+            if (contexts[i].result() == ContextRef.SwitchResult.NONE) {
                 failed += settle(contexts[i], disable, beganNs, doneNs) ? 0 : 1;
             }
         }
@@ -164,7 +164,7 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
         final AmdProcess p = processOf(context);
         final int result = p.result();
         if (result == -Errno.ESRCH || result != 0 && !p.isAlive()) {
-            context.outcome(ContextRef.Outcome.ABSENT, beganNs, doneNs);
+            context.result(ContextRef.SwitchResult.ABSENT, beganNs, doneNs);
             return true;
         }
         if (result != 0) {
@@ -172,7 +172,7 @@ public final class AmdMechanism extends ScanningMechanism<AmdProcess> {
                 + " failed with errno " + -result
                 + (p.reason().isEmpty() ? "; the kernel's log may say why" : ": " + p.reason()));
         }
-        context.outcome(result == 0 ? ContextRef.Outcome.DONE : ContextRef.Outcome.FAILED, beganNs, doneNs);
+        context.result(result == 0 ? ContextRef.SwitchResult.DONE : ContextRef.SwitchResult.FAILED, beganNs, doneNs);
         return result == 0;
     }
 

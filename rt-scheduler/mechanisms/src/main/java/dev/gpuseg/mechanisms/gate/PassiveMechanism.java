@@ -36,7 +36,7 @@ abstract class PassiveMechanism implements Mechanism {
 
     @Override
     public final void attach(final ContextRef context) {
-        context.outcome(ContextRef.Outcome.DONE, 0, 0);
+        context.result(ContextRef.SwitchResult.DONE, 0, 0);
     }
 
     @Override
@@ -44,10 +44,10 @@ abstract class PassiveMechanism implements Mechanism {
         final int enableCount) {
         final long nowNs = System.nanoTime();
         for (int i = 0; i < disableCount; i++) {
-            disable[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
+            disable[i].result(ContextRef.SwitchResult.DONE, nowNs, nowNs);
         }
         for (int i = 0; i < enableCount; i++) {
-            enable[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
+            enable[i].result(ContextRef.SwitchResult.DONE, nowNs, nowNs);
         }
         return 0;
     }

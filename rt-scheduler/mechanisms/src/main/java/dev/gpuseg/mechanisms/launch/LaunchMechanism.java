@@ -54,7 +54,7 @@ public final class LaunchMechanism implements Mechanism {
     @Override
     public void attach(final ContextRef context) {
         launches.attach(context);
-        context.outcome(ContextRef.Outcome.NONE, 0, 0);
+        context.result(ContextRef.SwitchResult.NONE, 0, 0);
     }
 
     @Override
@@ -73,7 +73,7 @@ public final class LaunchMechanism implements Mechanism {
         final long heldNs = System.nanoTime();
         for (int i = 0; i < disableCount; i++) {
             final long beganNs = System.nanoTime();
-            outcome(disable[i], launches.hold(disable[i]), beganNs);
+            done(disable[i], launches.hold(disable[i]), beganNs);
         }
         for (int i = 0; drains && i < disableCount; i++) {
             while (launches.isInFlight(disable[i]) && System.nanoTime() - heldNs < DRAIN_LIMIT_NS) {
@@ -82,13 +82,13 @@ public final class LaunchMechanism implements Mechanism {
         }
         for (int i = 0; i < enableCount; i++) {
             final long beganNs = System.nanoTime();
-            outcome(enable[i], launches.go(enable[i]), beganNs);
+            done(enable[i], launches.go(enable[i]), beganNs);
         }
         return 0;
     }
 
-    private static void outcome(final ContextRef context, final int sessions, final long beganNs) {
-        context.outcome(sessions == 0 ? ContextRef.Outcome.ABSENT : ContextRef.Outcome.DONE, beganNs,
+    private static void done(final ContextRef context, final int sessions, final long beganNs) {
+        context.result(sessions == 0 ? ContextRef.SwitchResult.ABSENT : ContextRef.SwitchResult.DONE, beganNs,
             System.nanoTime());
     }
 

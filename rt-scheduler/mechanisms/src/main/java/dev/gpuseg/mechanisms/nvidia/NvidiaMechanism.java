@@ -40,7 +40,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * observer sees made is disabled when it is scheduled, by one call, or a second later, in case nobody saw it. Where
  * channels were disabled before they were scheduled, they are enabled, which undoes the count, and disabled again.
  *
- * <p>A context whose process has no channels (yet) is {@link ContextRef.Outcome#ABSENT}. When they appear,
+ * <p>A context whose process has no channels (yet) is {@link ContextRef.SwitchResult#ABSENT}. When they appear,
  * {@link #changed} says so and the enforcer applies its state again.
  *
  * <p>Source: public driver headers 580.x. Tested: H200, 580.159.04, 2026-11.
@@ -184,7 +184,7 @@ public class NvidiaMechanism implements Mechanism {
     @Override
     public void attach(final ContextRef context) {
         context.attachment(watch.attach(context.pid(), context.pidStartTicks()));
-        context.outcome(ContextRef.Outcome.NONE, 0, 0);
+        context.result(ContextRef.SwitchResult.NONE, 0, 0);
     }
 
     @Override
@@ -333,7 +333,7 @@ public class NvidiaMechanism implements Mechanism {
             final RmContext c = current(contexts[i]);
             if (disable && c != null && watched(contexts[i]).exemption != null) {
                 final long nowNs = System.nanoTime();
-                contexts[i].outcome(ContextRef.Outcome.FAILED, nowNs, nowNs);
+                contexts[i].result(ContextRef.SwitchResult.FAILED, nowNs, nowNs);
                 lastError = contexts[i] + ": " + remark(contexts[i]);
                 failed++;
                 continue;
@@ -341,7 +341,8 @@ public class NvidiaMechanism implements Mechanism {
             if (c == null) {
                 final boolean refused = refused(contexts[i]);
                 final long nowNs = System.nanoTime();
-                contexts[i].outcome(refused ? ContextRef.Outcome.FAILED : ContextRef.Outcome.ABSENT, nowNs, nowNs);
+                contexts[i].result(refused ? ContextRef.SwitchResult.FAILED : ContextRef.SwitchResult.ABSENT, nowNs,
+                    nowNs);
                 failed += refused ? 1 : 0;
                 continue;
             }
@@ -355,13 +356,13 @@ public class NvidiaMechanism implements Mechanism {
             }
             if (before != null && c.channelCount() == before.channelCount()) {
                 final long nowNs = System.nanoTime();
-                contexts[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
+                contexts[i].result(ContextRef.SwitchResult.DONE, nowNs, nowNs);
                 watched(contexts[i]).disabled = c;
                 continue;
             }
             if (!disable && isEnabled(watched(contexts[i]))) {
                 final long nowNs = System.nanoTime();
-                contexts[i].outcome(ContextRef.Outcome.DONE, nowNs, nowNs);
+                contexts[i].result(ContextRef.SwitchResult.DONE, nowNs, nowNs);
                 continue;
             }
             final boolean own = c.channelCount() > RmControl.BATCH_MAX || !isProven(watched(contexts[i]), c);
@@ -385,7 +386,7 @@ public class NvidiaMechanism implements Mechanism {
                     rm.add(c.channelClient(k), c.channel(k));
                 }
             }
-            contexts[i].outcome(ContextRef.Outcome.NONE, 0, 0);   // in the batch
+            contexts[i].result(ContextRef.SwitchResult.NONE, 0, 0);   // in the batch
             if (i >= batched.length) {
                 batched = Arrays.copyOf(batched, 2 * i);
             }
@@ -405,11 +406,11 @@ public class NvidiaMechanism implements Mechanism {
         rm.clear();
         int failed = 0;
         for (int i = from; i < to; i++) {
-            if (contexts[i].outcome() != ContextRef.Outcome.NONE) {
+            if (contexts[i].result() != ContextRef.SwitchResult.NONE) {
                 continue;   // absent, or done in a call of its own
             }
             if (status == RmStatus.OK) {
-                contexts[i].outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
+                contexts[i].result(ContextRef.SwitchResult.DONE, beganNs, doneNs);
                 note(contexts[i], batched[i], disable, true, beganNs);
             } else {
                 if (disable) {
@@ -443,7 +444,7 @@ public class NvidiaMechanism implements Mechanism {
     private boolean alone(final ContextRef context, final RmContext c, final RmContext before, final boolean disable) {
         final long beganNs = System.nanoTime();
         if (c == null) {   // the watch thread closed it meanwhile
-            context.outcome(ContextRef.Outcome.ABSENT, beganNs, beganNs);
+            context.result(ContextRef.SwitchResult.ABSENT, beganNs, beganNs);
             return true;
         }
         int status = RmStatus.OK;
@@ -466,7 +467,7 @@ public class NvidiaMechanism implements Mechanism {
         }
         final long doneNs = System.nanoTime();
         if (status == RmStatus.OK) {
-            context.outcome(ContextRef.Outcome.DONE, beganNs, doneNs);
+            context.result(ContextRef.SwitchResult.DONE, beganNs, doneNs);
             note(context, c, disable, true, beganNs);
             p.proven = allExist && before == null ? c : p.proven;
             return true;
@@ -479,7 +480,7 @@ public class NvidiaMechanism implements Mechanism {
         watch.invalidate(p);   // its channels are not what they were; changed() follows when they are known again
         lastError = context + ": " + (disable ? "disable" : "enable") + " of " + c.channelCount()
             + " channels answered " + RmStatus.name(status) + "; examining the process again";
-        context.outcome(ContextRef.Outcome.FAILED, beganNs, doneNs);
+        context.result(ContextRef.SwitchResult.FAILED, beganNs, doneNs);
         return false;
     }
 

@@ -38,7 +38,7 @@ final class Rehearsal extends NvidiaMechanism {
         made.process = RmProcess.pretended(new RmContext(0, file, context.contextId(), 0,
             new RmContext.Channels(clients, channels, new int[CHANNELS], true), List.of()));
         context.attachment(made);
-        context.outcome(ContextRef.Outcome.NONE, 0, 0);
+        context.result(ContextRef.SwitchResult.NONE, 0, 0);
     }
 
     @Override

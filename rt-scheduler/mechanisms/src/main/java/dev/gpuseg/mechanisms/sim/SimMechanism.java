@@ -107,7 +107,7 @@ public final class SimMechanism implements Mechanism {
 
     @Override
     public void attach(final ContextRef context) {
-        context.outcome(ContextRef.Outcome.NONE, 0, 0);
+        context.result(ContextRef.SwitchResult.NONE, 0, 0);
     }
 
     @Override
@@ -125,7 +125,8 @@ public final class SimMechanism implements Mechanism {
             final boolean done = status == 0 || status == NO_SUCH_PROCESS;
             final long doneNs = done ? packet.data().getLong(Abi.SimMsg.TIME_NS_OFFSET, LE) : System.nanoTime();
             for (int i = from; i < from + n; i++) {
-                contexts[i].outcome(done ? ContextRef.Outcome.DONE : ContextRef.Outcome.FAILED, beganNs, doneNs);
+                contexts[i].result(done ? ContextRef.SwitchResult.DONE : ContextRef.SwitchResult.FAILED, beganNs,
+                    doneNs);
             }
             failed += done ? 0 : n;
         }

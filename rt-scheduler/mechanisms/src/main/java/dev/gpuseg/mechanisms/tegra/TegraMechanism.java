@@ -103,7 +103,7 @@ public final class TegraMechanism extends ScanningMechanism<TegraProcess> {
             if (refused) {
                 lastError(p.refusal());
             }
-            context.outcome(refused ? ContextRef.Outcome.FAILED : ContextRef.Outcome.ABSENT, beganNs, beganNs);
+            context.result(refused ? ContextRef.SwitchResult.FAILED : ContextRef.SwitchResult.ABSENT, beganNs, beganNs);
             return !refused;
         }
         int error = 0;
@@ -116,7 +116,8 @@ public final class TegraMechanism extends ScanningMechanism<TegraProcess> {
             lastError(context + ": " + (disable ? "disable" : "enable") + " of " + tsgs.size()
                 + " TSGs failed with errno " + -error + "; the kernel's log may say why");
         }
-        context.outcome(error == 0 ? ContextRef.Outcome.DONE : ContextRef.Outcome.FAILED, beganNs, System.nanoTime());
+        context.result(error == 0 ? ContextRef.SwitchResult.DONE : ContextRef.SwitchResult.FAILED, beganNs,
+            System.nanoTime());
         return error == 0;
     }
 

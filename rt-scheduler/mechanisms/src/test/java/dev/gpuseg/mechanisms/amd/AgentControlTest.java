@@ -105,8 +105,8 @@ class AgentControlTest {
         final ContextRef c = attached(without, 1);
         final ContextRef d = attached(app, 2);
         assertEquals(1, disable(c, d));
-        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
-        assertEquals(ContextRef.Outcome.DONE, d.outcome());
+        assertEquals(ContextRef.SwitchResult.FAILED, c.result());
+        assertEquals(ContextRef.SwitchResult.DONE, d.result());
         assertTrue(mechanism.lastError().contains("pid " + without.pid())
             && mechanism.lastError().contains("LD_PRELOAD"), mechanism.lastError());
         without.mustAdvance("it cannot be held");
@@ -124,9 +124,9 @@ class AgentControlTest {
         final ContextRef d = attached(app, 2);
         stopped.suspend();
         assertEquals(1, disable(c, d));
-        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
+        assertEquals(ContextRef.SwitchResult.FAILED, c.result());
         assertTrue(mechanism.lastError().contains("did not answer within 5000 ms"), mechanism.lastError());
-        assertEquals(ContextRef.Outcome.DONE, d.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, d.result());
         assertTrue(app.standsStill());
         // whoever waits for an answer keeps the holds in force: a call without a beat has not waited
         final AgentPage page = AgentPage.find(new AmdProcess(app.pid(), ProcessStatus.startTicks(app.pid())), 0).page();

@@ -88,7 +88,7 @@ class AmdMechanismTest {
         final ContextRef c = attached(app, 1);
         app.mustAdvance("before");
         assertEquals(0, disable(c), mechanism.lastError());
-        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, c.result());
         assertTrue(app.standsStill());
         other.mustAdvance("untouched");
         assertEquals(0, disable(c), "disabling twice is harmless");
@@ -143,7 +143,7 @@ class AmdMechanismTest {
         assertEquals(0, disable(c, d));
         victim.kill();
         assertEquals(0, mechanism.apply(NONE, 0, new ContextRef[] {c, d}, 2));
-        assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, c.result());
         other.mustAdvance("beside a dead one");
         mechanism.detach(c);
     }
@@ -156,7 +156,7 @@ class AmdMechanismTest {
         final ContextRef reused = new ContextRef(1, 0, app.pid(), ProcessStatus.startTicks(app.pid()) - 1, "gone");
         mechanism.attach(reused);
         assertEquals(0, disable(reused));
-        assertEquals(ContextRef.Outcome.ABSENT, reused.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, reused.result());
         app.mustAdvance("untouched");
     }
 
@@ -168,7 +168,7 @@ class AmdMechanismTest {
         final ContextRef c = attached(app, 1);
         rig.table.putInt(AmdRig.FAIL, 1);
         assertEquals(1, disable(c));
-        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
+        assertEquals(ContextRef.SwitchResult.FAILED, c.result());
         assertTrue(mechanism.lastError().contains("errno 5") && mechanism.lastError().contains(by.label()),
             mechanism.lastError());
         assertEquals(0, disable(c));
@@ -285,7 +285,7 @@ class AmdMechanismTest {
         final ContextRef c = attached(app, 1);
         app.mustAdvance("without queues");
         assertEquals(0, disable(c));
-        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, c.result());
         app.more();
         assertTrue(app.standsStill(), "its first queue starts held");
     }
@@ -296,7 +296,7 @@ class AmdMechanismTest {
         use(by);
         final ContextRef c = attached(rig.start(0), 1);
         assertEquals(0, disable(c));
-        assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, c.result());
     }
 
     @Test

@@ -55,7 +55,7 @@ class LaunchMechanismTest {
     @Test
     void shouldHaveNothingToHoldOfAProcessWithoutASession() {
         disable(a);
-        assertEquals(ContextRef.Outcome.ABSENT, a.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, a.result());
     }
 
     @Test
@@ -72,7 +72,7 @@ class LaunchMechanismTest {
             mechanism.joined(a, second.session, second.word(GPU));
             mechanism.joined(b, other.session, other.word(GPU));
             disable(a);
-            assertEquals(ContextRef.Outcome.DONE, a.outcome());
+            assertEquals(ContextRef.SwitchResult.DONE, a.result());
             assertTrue(a.doneNs() >= a.beganNs());
             assertTrue(first.isHeld(GPU) && second.isHeld(GPU));
             assertFalse(other.isHeld(GPU));
@@ -80,7 +80,7 @@ class LaunchMechanismTest {
                 assertEquals(gpu == GPU, first.isHeld(gpu), "GPU " + gpu);
             }
             enable(a);
-            assertEquals(ContextRef.Outcome.DONE, a.outcome());
+            assertEquals(ContextRef.SwitchResult.DONE, a.result());
             assertFalse(first.isHeld(GPU) || second.isHeld(GPU));
         }
     }
@@ -151,6 +151,6 @@ class LaunchMechanismTest {
         disable(a);
         enable(a);
         mechanism.left(a, gone.session);
-        assertEquals(ContextRef.Outcome.DONE, a.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, a.result());
     }
 }

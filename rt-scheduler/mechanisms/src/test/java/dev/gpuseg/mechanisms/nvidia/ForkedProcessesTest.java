@@ -58,7 +58,7 @@ class ForkedProcessesTest {
         RmRig.await("the later one is announced", () -> found.contains(later.pid()));
         assertEquals(0, mechanism.units(child));
         assertEquals(0, mechanism.apply(new ContextRef[] {child}, 1, NONE, 0));
-        assertEquals(ContextRef.Outcome.ABSENT, child.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, child.result());
         assertTrue(RmRig.advances(parent, LIVELY_MS), "the parent's channels are the parent's");
         assertFalse(found.contains(parent.childPid()), "a process without work of its own is not announced");
         assertEquals(0, rig.stats().get("disables").asInt());

@@ -76,7 +76,7 @@ class NvidiaMechanismTest {
             assertTrue(rehearsal.heldPayload(made).length > RmContext.HELD_HEADER_BYTES);
             for (int i = 0; i < 10; i++) {
                 assertEquals(0, rehearsal.apply(all, 1, NONE, 0));
-                assertEquals(ContextRef.Outcome.DONE, made.outcome());
+                assertEquals(ContextRef.SwitchResult.DONE, made.result());
                 assertEquals(0, rehearsal.apply(NONE, 0, all, 1));
             }
             rehearsal.detach(made);
@@ -91,7 +91,7 @@ class NvidiaMechanismTest {
         final ContextRef c = attached(app, 1);
         assertTrue(RmRig.advances(app, LIVELY_MS));
         assertEquals(0, disable(c));
-        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, c.result());
         assertTrue(c.doneNs() > c.beganNs());
         assertFalse(RmRig.advances(app, QUIET_MS), "works while disabled");
         assertEquals(0, disable(c), "disabling twice is harmless");
@@ -137,7 +137,7 @@ class NvidiaMechanismTest {
         assertTrue(enables() > before, "once for certain");
         final int once = enables();
         assertEquals(0, enable(a));
-        assertEquals(ContextRef.Outcome.DONE, a.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, a.result());
         assertEquals(once, enables(), "enabled a moment ago");
         assertEquals(0, enable(a, b));
         final int both = enables();
@@ -171,7 +171,7 @@ class NvidiaMechanismTest {
         assertEquals(0, disable(a));
         rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 2, RmStatus.INVALID_CLIENT);   // the batch, and the single call
         assertEquals(1, enable(a));
-        assertEquals(ContextRef.Outcome.FAILED, a.outcome());
+        assertEquals(ContextRef.SwitchResult.FAILED, a.result());
         final int before = count("disables");
         assertEquals(0, disable(a));
         assertTrue(count("disables") > before, "it believes that the channels are disabled");
@@ -201,7 +201,7 @@ class NvidiaMechanismTest {
         assertEquals(0, disable(c));
         rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 3, RmStatus.INVALID_CHANNEL);   // all, all again, the first one
         assertEquals(0, enable(c));
-        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, c.result());
         assertEquals(1, rig.stats().get("disabled_channels").asInt(), "all but the one that is gone");
         enable(c);
     }
@@ -246,12 +246,12 @@ class NvidiaMechanismTest {
         final ContextRef stays = attached(other, 2);
         victim.process.destroyForcibly().waitFor();
         final int failed = disable(gone, stays);
-        assertEquals(ContextRef.Outcome.DONE, stays.outcome());
-        assertEquals(gone.outcome() == ContextRef.Outcome.FAILED ? 1 : 0, failed);
+        assertEquals(ContextRef.SwitchResult.DONE, stays.result());
+        assertEquals(gone.result() == ContextRef.SwitchResult.FAILED ? 1 : 0, failed);
         assertFalse(RmRig.advances(other, QUIET_MS));
         RmRig.await("the dead one's client is let go", () -> clients() == 1);
         assertEquals(0, disable(gone, stays), "what is gone is no failure");
-        assertEquals(ContextRef.Outcome.ABSENT, gone.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, gone.result());
         assertEquals(0, enable(gone, stays));
         assertTrue(RmRig.advances(other, LIVELY_MS));
     }
@@ -284,7 +284,7 @@ class NvidiaMechanismTest {
         final ContextRef self = new ContextRef(1, 0, (int) ProcessHandle.current().pid(), 0, "self");
         mechanism.attach(self);
         assertEquals(0, disable(self));
-        assertEquals(ContextRef.Outcome.ABSENT, self.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, self.result());
         assertEquals(0, mechanism.heldPayload(self).length);
         mechanism.detach(self);
     }
@@ -295,7 +295,7 @@ class NvidiaMechanismTest {
         final ContextRef c = attached(app, 1);
         rig.inject(RmCommand.FIFO_DISABLE_CHANNELS, 11, RmStatus.NOT_SUPPORTED);   // batch, its undoing, once more
         assertEquals(1, disable(c));
-        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
+        assertEquals(ContextRef.SwitchResult.FAILED, c.result());
         assertTrue(mechanism.lastError().contains("NV_ERR_NOT_SUPPORTED (0x56)"), mechanism.lastError());
         assertTrue(RmRig.advances(app, LIVELY_MS));
         RmRig.await("it works again", () -> disable(c) == 0);
@@ -482,8 +482,9 @@ class NvidiaMechanismTest {
         assertTrue(RmRig.advances(other, LIVELY_MS), "what the clients need of each other is unknown");
         assertFalse(RmRig.advances(unrelated, QUIET_MS));
         assertFalse(RmRig.advances(elsewhere, QUIET_MS));
-        assertEquals(List.of(ContextRef.Outcome.FAILED, ContextRef.Outcome.FAILED, ContextRef.Outcome.DONE,
-            ContextRef.Outcome.DONE), List.of(s.outcome(), o.outcome(), u.outcome(), e.outcome()));
+        assertEquals(List.of(ContextRef.SwitchResult.FAILED, ContextRef.SwitchResult.FAILED,
+            ContextRef.SwitchResult.DONE, ContextRef.SwitchResult.DONE),
+            List.of(s.result(), o.result(), u.result(), e.result()));
         for (final ContextRef stays : List.of(s, o, t)) {
             final String why = "it stays enabled, because pid " + task.pid() + " is registered";
             assertTrue(mechanism.remark(stays).contains(why), mechanism.remark(stays));
@@ -546,8 +547,8 @@ class NvidiaMechanismTest {
         assertTrue(mechanism.remark(s).contains("pid " + client.pid() + " "), mechanism.remark(s));
         RmRig.await("the mechanism tells", mechanism::changed);
         assertEquals(1, disable(s, o), "the enforcer applies its state again");
-        assertEquals(ContextRef.Outcome.FAILED, s.outcome());
-        assertEquals(ContextRef.Outcome.DONE, o.outcome());
+        assertEquals(ContextRef.SwitchResult.FAILED, s.result());
+        assertEquals(ContextRef.SwitchResult.DONE, o.result());
         assertTrue(RmRig.advances(server, LIVELY_MS), "its client may be the one whose segment runs");
         assertFalse(RmRig.advances(other, QUIET_MS));
 

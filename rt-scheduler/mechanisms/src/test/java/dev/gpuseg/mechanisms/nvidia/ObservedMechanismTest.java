@@ -104,7 +104,7 @@ class ObservedMechanismTest {
         final ContextRef c = attached(app, 1);
         RmRig.await("all channels", () -> mechanism.units(c) == 8);
         assertEquals(0, mechanism.apply(new ContextRef[] {c}, 1, NONE, 0));
-        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, c.result());
         assertEquals(8, rig.stats().get("disabled_channels").asInt());
         assertFalse(RmRig.advances(app, QUIET_MS), "works while disabled");
         assertEquals(0, mechanism.apply(NONE, 0, new ContextRef[] {c}, 1));
@@ -316,7 +316,7 @@ class ObservedMechanismTest {
         RmRig.await("pid " + app.pid() + " is disabled", () -> {
             disableFound(disabled);
             final ContextRef c = disabled.get(app.pid());
-            return c != null && mechanism.units(c) == 8 && c.outcome() == ContextRef.Outcome.DONE;
+            return c != null && mechanism.units(c) == 8 && c.result() == ContextRef.SwitchResult.DONE;
         });
         app.process.destroyForcibly().waitFor();
         found.remove(app.pid());

@@ -84,8 +84,8 @@ class SeveralGpusTest {
         awaitUnits(second, c, 8);
         assertEquals(0, first.units(b));
         assertEquals(0, disable(first, a, b));
-        assertEquals(ContextRef.Outcome.DONE, a.outcome());
-        assertEquals(ContextRef.Outcome.ABSENT, b.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, a.result());
+        assertEquals(ContextRef.SwitchResult.ABSENT, b.result());
         assertFalse(RmRig.advances(here, QUIET_MS));
         assertTrue(RmRig.advances(there, LIVELY_MS), "it works on the other GPU");
         assertEquals(0, disable(second, c));

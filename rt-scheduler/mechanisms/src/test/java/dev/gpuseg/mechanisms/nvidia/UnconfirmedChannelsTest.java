@@ -119,8 +119,8 @@ class UnconfirmedChannelsTest {
         final ContextRef a = attached(honest, 1, Claims.honest(honest, found(honest)), CHANNELS);
         final ContextRef b = attached(liar, 2, lies, CHANNELS + 2);
         assertEquals(1, disable(b, a));
-        assertEquals(ContextRef.Outcome.DONE, a.outcome());
-        assertEquals(ContextRef.Outcome.FAILED, b.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, a.result());
+        assertEquals(ContextRef.SwitchResult.FAILED, b.result());
         assertFalse(RmRig.advances(honest, QUIET_MS), "works while disabled");
         RmRig.await("the liar's channels are those that exist", () -> mechanism.units(b) == CHANNELS);
         assertEquals(0, disable(b, a));

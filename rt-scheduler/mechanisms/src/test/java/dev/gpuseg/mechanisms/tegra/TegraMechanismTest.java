@@ -81,7 +81,7 @@ class TegraMechanismTest {
         final ContextRef c = attached(app, 1);
         assertTrue(app.advances(LIVELY_MS));
         assertEquals(0, disable(c));
-        assertEquals(ContextRef.Outcome.DONE, c.outcome());
+        assertEquals(ContextRef.SwitchResult.DONE, c.result());
         assertEquals(3, rig.disables());
         assertEquals(3, rig.preempts(), "a kernel that runs must be switched out");
         Thread.sleep(5);
@@ -125,7 +125,7 @@ class TegraMechanismTest {
             new ContextRef(1, 0, ProcessStatus.pid(), ProcessStatus.startTicks(ProcessStatus.pid()), "self");
         mechanism.attach(self);
         assertEquals(0, disable(self));
-        assertEquals(ContextRef.Outcome.ABSENT, self.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, self.result());
         assertEquals(0, mechanism.heldPayload(self).length);
         mechanism.detach(self);
     }
@@ -138,7 +138,7 @@ class TegraMechanismTest {
         victim.process.destroyForcibly().waitFor();
         TegraRig.await("its descriptors are let go", () -> mechanism.heldPayload(c).length == 0);
         assertEquals(0, enable(c));
-        assertEquals(ContextRef.Outcome.ABSENT, c.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, c.result());
     }
 
     @Test
@@ -148,7 +148,7 @@ class TegraMechanismTest {
         mechanism.attach(reused);
         Thread.sleep(QUIET_MS);
         assertEquals(0, disable(reused));
-        assertEquals(ContextRef.Outcome.ABSENT, reused.outcome());
+        assertEquals(ContextRef.SwitchResult.ABSENT, reused.result());
         assertEquals(0, rig.disables());
     }
 
@@ -158,7 +158,7 @@ class TegraMechanismTest {
         final ContextRef c = attached(app, 1);
         rig.fail(1);
         assertEquals(1, disable(c));
-        assertEquals(ContextRef.Outcome.FAILED, c.outcome());
+        assertEquals(ContextRef.SwitchResult.FAILED, c.result());
         assertTrue(mechanism.lastError().contains("errno 5"), mechanism.lastError());
         assertTrue(app.advances(LIVELY_MS));
         assertEquals(0, disable(c));

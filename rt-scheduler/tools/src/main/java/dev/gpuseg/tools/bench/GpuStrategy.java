@@ -23,7 +23,7 @@ public enum GpuStrategy {
     OPTIMISTIC("interrupt, optimistic", "segment", List.of()),
     /** The same with a long slice that the process sets itself. */
     OPTIMISTIC_SLICE("interrupt+slice, optimistic", "segment", List.of(), "--slice-us", "1000000"),
-    /** The begin is announced 2 ms ahead. */
+    /** A hint 2 ms ahead of the begin. */
     HINT("interrupt, hint 2 ms ahead", "segment", List.of(), "--hint-ms", "2"),
     /** The program knows nothing of gpuseg: {@code gpuseg exec} finds its segments. */
     EXEC("under exec", "none", List.of()),

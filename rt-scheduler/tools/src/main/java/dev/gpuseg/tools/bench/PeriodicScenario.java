@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A periodic real-time task that announces nothing, against best-effort processes: what is gained if the daemon
+ * A periodic real-time task that gives no hints, against best-effort processes: what is gained if the daemon
  * anticipates its begins, by itself and with touches of the library, and what best-effort work loses by it.
  *
  * <p>The first two seconds are not measured: the daemon learns. Best-effort work to that without anticipation = kernels

@@ -112,7 +112,7 @@ final class AnticipationReplay implements Anticipator.Sink {
 
     void hint(final JournalEvent e) {
         if (inUse) {
-            anticipator.announce(e.taskId(), e.arg0(), e.timeNs());
+            anticipator.hint(e.taskId(), e.arg0(), e.timeNs());
         }
     }
 
@@ -180,13 +180,13 @@ final class AnticipationReplay implements Anticipator.Sink {
 
     @Override
     public void onAnticipated(final int gpu, final int taskId, final long expectedNs, final long leadNs,
-        final boolean announced) {
-        expected.add(new Decision(Abi.ANTICIPATION_ACTED, gpu, taskId, expectedNs, leadNs, announced ? 1 : 0));
+        final boolean isHint) {
+        expected.add(new Decision(Abi.ANTICIPATION_ACTED, gpu, taskId, expectedNs, leadNs, isHint ? 1 : 0));
     }
 
     @Override
-    public void onWasted(final int gpu, final int taskId, final boolean announced) {
-        expected.add(new Decision(Abi.ANTICIPATION_WASTED, gpu, taskId, 0, 0, announced ? 1 : 0));
+    public void onWasted(final int gpu, final int taskId, final boolean isHint) {
+        expected.add(new Decision(Abi.ANTICIPATION_WASTED, gpu, taskId, 0, 0, isHint ? 1 : 0));
     }
 
     @Override
@@ -195,7 +195,7 @@ final class AnticipationReplay implements Anticipator.Sink {
     }
 
     @Override
-    public void onKeptFree(final int gpu, final int taskId, final long ns) {
-        expected.add(new Decision(Abi.ANTICIPATION_KEPT_FREE, gpu, taskId, ns, 0, 0));
+    public void onReserved(final int gpu, final int taskId, final long ns) {
+        expected.add(new Decision(Abi.ANTICIPATION_RESERVED, gpu, taskId, ns, 0, 0));
     }
 }

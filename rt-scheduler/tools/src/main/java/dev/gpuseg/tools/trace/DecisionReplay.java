@@ -181,7 +181,7 @@ public final class DecisionReplay implements DecisionSink {
             made.countFromGrants();
         }
         if ("charged".equals(config.path("announcements").asText())) {
-            made.chargeAnnouncements();
+            made.chargeHints();
         }
         anticipation = new AnticipationReplay(sizes, made);
         return made;

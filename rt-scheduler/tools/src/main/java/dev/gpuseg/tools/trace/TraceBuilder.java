@@ -263,7 +263,7 @@ public final class TraceBuilder {
                 }
                 mark(kind, event, 0, event.arg0() != 0 ? "share of its user used up" : "share of its user whole again");
             }
-            case HINT -> mark(kind, event, 0, "begin announced for " + event.arg0());
+            case HINT -> mark(kind, event, 0, "hint of a begin at " + event.arg0());
             case DISABLE -> {
                 trace.longestDisableNs = Math.max(trace.longestDisableNs, event.arg1());
                 final Trace.Context context = contexts.get(event.contextId());

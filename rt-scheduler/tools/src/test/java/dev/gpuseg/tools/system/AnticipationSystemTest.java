@@ -61,7 +61,7 @@ class AnticipationSystemTest {
         JournalReader.forEach(rig.directory().journal(), event -> {
             if (event.kind() == EventKind.ANTICIPATE) {
                 seen.acted += event.flags() == Abi.ANTICIPATION_ACTED ? 1 : 0;
-                seen.kept += event.flags() == Abi.ANTICIPATION_KEPT_FREE ? 1 : 0;
+                seen.kept += event.flags() == Abi.ANTICIPATION_RESERVED ? 1 : 0;
             } else if (event.kind() == EventKind.DISABLE) {
                 seen.off++;
             } else if (event.kind() == EventKind.ENABLE) {

@@ -168,7 +168,7 @@ final class JournaledAnticipation implements Anticipator.Sink {
         return t;
     }
 
-    /** Some setting, or an announcement. The caller settles. */
+    /** Some setting, or a hint. The caller settles. */
     void change(final int t, final long nowNs) {
         switch (random.nextInt(8)) {
             case 0 -> {
@@ -188,7 +188,7 @@ final class JournaledAnticipation implements Anticipator.Sink {
             default -> {
                 final long atNs = nowNs + random.nextLong(3 * MS);
                 assertTrue(ring.write(EventKind.HINT, nowNs, 0, 0, t, 0, 0, 0, atNs, 0, 0));
-                anticipator.announce(t, atNs, nowNs);
+                anticipator.hint(t, atNs, nowNs);
             }
         }
     }
@@ -264,13 +264,13 @@ final class JournaledAnticipation implements Anticipator.Sink {
 
     @Override
     public void onAnticipated(final int gpu, final int taskId, final long expectedNs, final long leadNs,
-        final boolean announced) {
-        decided.add(new Decided(Abi.ANTICIPATION_ACTED, gpu, taskId, expectedNs, leadNs, announced ? 1 : 0));
+        final boolean isHint) {
+        decided.add(new Decided(Abi.ANTICIPATION_ACTED, gpu, taskId, expectedNs, leadNs, isHint ? 1 : 0));
     }
 
     @Override
-    public void onWasted(final int gpu, final int taskId, final boolean announced) {
-        decided.add(new Decided(Abi.ANTICIPATION_WASTED, gpu, taskId, 0, 0, announced ? 1 : 0));
+    public void onWasted(final int gpu, final int taskId, final boolean isHint) {
+        decided.add(new Decided(Abi.ANTICIPATION_WASTED, gpu, taskId, 0, 0, isHint ? 1 : 0));
     }
 
     @Override
@@ -279,7 +279,7 @@ final class JournaledAnticipation implements Anticipator.Sink {
     }
 
     @Override
-    public void onKeptFree(final int gpu, final int taskId, final long ns) {
-        decided.add(new Decided(Abi.ANTICIPATION_KEPT_FREE, gpu, taskId, ns, 0, 0));
+    public void onReserved(final int gpu, final int taskId, final long ns) {
+        decided.add(new Decided(Abi.ANTICIPATION_RESERVED, gpu, taskId, ns, 0, 0));
     }
 }

@@ -83,7 +83,7 @@ final class JournaledRun implements DecisionSink {
             true, Unmanaged.BEST_EFFORT);
         scheduler = new SegmentScheduler(sizes, this);
         scheduler.countFromGrants();
-        scheduler.chargeAnnouncements();
+        scheduler.chargeHints();
         final ObjectNode start = JsonNodeFactory.instance.objectNode();
         start.put("policy", policy.split(" ")[0]).put("policy_text", policy).put("inputs", "all")
             .put("budgets", "from-grant").put("announcements", "charged").put("gpus", GPUS).put("tasks_max", TASKS)

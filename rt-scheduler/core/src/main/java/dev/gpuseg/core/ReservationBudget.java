@@ -2,7 +2,7 @@
 package dev.gpuseg.core;
 
 /**
- * For how long one GPU may be kept free for expected begins: a share of the time that best-effort work would have
+ * For how long one GPU may be reserved for expected begins: a share of the time that best-effort work would have
  * without. What real-time segments and changes between them and best-effort work take is none of it.
  *
  * <h2>By rank</h2>
@@ -23,7 +23,7 @@ package dev.gpuseg.core;
  *
  * <p>Times are ns and do not decrease. Not thread-safe; allocates nothing after construction.
  */
-final class KeptFreeBudget {
+final class ReservationBudget {
     /** The budget of this time can be saved by each task and used at once. */
     private static final long SAVED_NS = 200_000_000;
     /** What was so long ago counts half for {@link #ratePpm}. */
@@ -55,7 +55,7 @@ final class KeptFreeBudget {
     private final long[] claimedUntilNs;
 
     /** Without tasks, which have numbers up to a largest one. */
-    KeptFreeBudget(final long ppm, final int maxTask) {
+    ReservationBudget(final long ppm, final int maxTask) {
         this.ppm = ppm;
         final int size = maxTask + 1;
         order = new int[size];
@@ -132,7 +132,7 @@ final class KeptFreeBudget {
 
     // ---- time ------------------------------------------------------------------------------------------------------
 
-    /** Whether best-effort work has the GPU, or would have if it was not kept free. */
+    /** Whether best-effort work has the GPU, or would have if it was not reserved. */
     boolean isLent() {
         return lent;
     }
@@ -179,14 +179,14 @@ final class KeptFreeBudget {
 
     // ---- what a task may use ---------------------------------------------------------------------------------------
 
-    /** Whether a task may have the GPU kept free. */
+    /** Whether the GPU may be reserved for a task. */
     boolean isLeft(final int task, final long nowNs) {
         advance(nowNs);
         pour();
         return savedNs[task] > 0 && !isSpent[task];
     }
 
-    /** It was kept free for a task for so long, whether that was saved or not; after its removal others pay. */
+    /** It was reserved for a task for so long, whether that was saved or not; after its removal others pay. */
     void spend(final int task, final long ns, final long nowNs) {
         advance(nowNs);
         pour();

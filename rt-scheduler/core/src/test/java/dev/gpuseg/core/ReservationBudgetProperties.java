@@ -13,7 +13,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
 /** Random payments of tasks of different rank, while best-effort work has the GPU now and then. */
-class KeptFreeBudgetProperties {
+class ReservationBudgetProperties {
     private static final int TASKS = 5;
     private static final int STEPS = 2_000;
     private static final int PPM = 50_000;
@@ -21,7 +21,7 @@ class KeptFreeBudgetProperties {
 
     /** One history; what concerns time and each task is drawn by itself, so that it is the same with other tasks. */
     private static final class Run {
-        private final KeptFreeBudget budget = new KeptFreeBudget(PPM, TASKS);
+        private final ReservationBudget budget = new ReservationBudget(PPM, TASKS);
         private final List<List<String>> answers = new ArrayList<>();
         private final long[] longestNs = new long[TASKS + 1];
         private long nowNs;
@@ -90,7 +90,7 @@ class KeptFreeBudgetProperties {
 
     @Example
     void shouldKeepTheSavingsOfATaskThatPausesAndGiveTheRestToTheNext() {
-        final KeptFreeBudget budget = new KeptFreeBudget(PPM, TASKS);
+        final ReservationBudget budget = new ReservationBudget(PPM, TASKS);
         budget.add(2, 50);
         budget.add(1, 60);
         budget.lend(true, 0, 0);
@@ -110,7 +110,7 @@ class KeptFreeBudgetProperties {
 
     @Example
     void shouldNotServeATaskThatSpentAllBeforeHalfOfItIsThereAgain() {
-        final KeptFreeBudget budget = new KeptFreeBudget(PPM, TASKS);
+        final ReservationBudget budget = new ReservationBudget(PPM, TASKS);
         budget.add(1, 50);
         budget.lend(true, 0, 0);
         budget.isLeft(1, 200 * MS);
@@ -121,7 +121,7 @@ class KeptFreeBudgetProperties {
 
     @Example
     void shouldLeaveTheDebtOfATaskThatLeavesToTheOthers() {
-        final KeptFreeBudget budget = new KeptFreeBudget(PPM, TASKS);
+        final ReservationBudget budget = new ReservationBudget(PPM, TASKS);
         budget.add(1, 50);
         budget.lend(true, 0, 0);
         budget.spend(1, 5 * MS, 0);
@@ -133,7 +133,7 @@ class KeptFreeBudgetProperties {
 
     @Example
     void shouldDropTheClaimOfATaskThatIsSilentForLong() {
-        final KeptFreeBudget budget = new KeptFreeBudget(PPM, TASKS);
+        final ReservationBudget budget = new ReservationBudget(PPM, TASKS);
         budget.add(1, 60);
         budget.add(2, 50);
         budget.lend(true, 0, 0);
