@@ -205,28 +205,53 @@ int lock_memory(void)
 	return mlockall(MCL_CURRENT | MCL_FUTURE) == 0 ? 0 : -errno;
 }
 
+/* Reads a small file whole; its length, with a 0 behind it. */
+static ssize_t read_text(const char *path, char *text, size_t size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length;
+
+	if (fd < 0)
+		return -errno;
+	length = read(fd, text, size - 1);
+	close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	return length;
+}
+
 uint64_t process_start_ticks(pid_t pid)
 {
 	char path[32], text[1024];
 	const char *p;
 	char *end;
-	ssize_t length;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (read_text(path, text, sizeof(text)) <= 0)
 		return 0;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (length <= 0)
-		return 0;
-	text[length] = '\0';
 	/* The command name (field 2) may hold blanks and parentheses: count from the last ')'. */
 	p = strrchr(text, ')');
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	return p ? strtoull(p + 1, &end, 10) : 0;
+}
+
+bool process_advances(pid_t pid, uint64_t *ran_ns)
+{
+	char path[32], text[1024];
+	const char *state;
+	uint64_t ran = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
+	if (read_text(path, text, sizeof(text)) > 0)
+		ran = strtoull(text, NULL, 10);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (read_text(path, text, sizeof(text)) <= 0)
+		return false;
+	state = strrchr(text, ')');
+	if (ran == *ran_ns)
+		return state && strncmp(state, ") R", 3) == 0;
+	*ran_ns = ran;
+	return true;
 }
 
 int pidfd_of(pid_t pid)

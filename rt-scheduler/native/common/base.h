@@ -85,6 +85,12 @@ int lock_memory(void);
 /* Field 22 of /proc/<pid>/stat; 0 = no such process (or not visible). */
 uint64_t process_start_ticks(pid_t pid);
 
+/*
+ * Whether a process waits for a processor, or its main thread has run since the last call. *ran_ns is how long it had
+ * run by then, 0 before the first call. False: it waits for something else, or there is no such process.
+ */
+bool process_advances(pid_t pid, uint64_t *ran_ns);
+
 int pidfd_of(pid_t pid); /* descriptor or -errno */
 
 /* Fills *address for directory/name (name NULL: directory is the whole path). 0 or -ENAMETOOLONG. */

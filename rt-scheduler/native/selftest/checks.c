@@ -288,21 +288,28 @@ static bool has_drained(struct child *c)
 /*
  * Child a is disabled in the middle of a long kernel. While the other child runs for twice as long, a kernel that still
  * runs ends, and is counted. What was counted before the call returned counts, too: a driver may wait for that end.
- * False: nobody knows.
+ * False: nobody knows. After a late call the kernel may have ended before.
  */
 static bool disable_in_kernel(bool *interrupted, int64_t *stood_ns)
 {
 	struct child *a = &children[CHILD_A], *b = &children[CHILD_B];
+	const uint64_t last = count_of(a);
+	const int64_t limit_ns = now_ns() + PROGRESS_LIMIT_NS;
 	uint64_t before, others;
 	struct answer answer;
-	int64_t from_ns;
-	bool known;
+	int64_t began_ns, from_ns;
+	bool known, late;
 
-	if (!progresses(a, 1))
-		return false;
+	do {
+		began_ns = now_ns();
+		if (began_ns > limit_ns || !all_live())
+			return false;
+		nap(LOOK_NS);
+	} while (count_of(a) == last);
 	nap(LONG_SCALE / 8 * a->page->kernel_ns);
 	before = count_of(a);
 	from_ns = now_ns();
+	late = from_ns - began_ns > LONG_SCALE / 2 * a->page->kernel_ns || before != last + 1;
 	known = call(ORDER_SWITCH, CHILD_A, 1, &answer) == 0 && answer.status == 0;
 	others = count_of(b);
 	known = known && progresses(b, 2 * LONG_SCALE) && count_of(b) > others && has_work(a);
@@ -312,7 +319,7 @@ static bool disable_in_kernel(bool *interrupted, int64_t *stood_ns)
 	if (!progresses(a, 1))
 		return false;
 	compare_result(a, LONG_SCALE);
-	return known;
+	return known && (*interrupted || !late);
 }
 
 static void say_results(void)
@@ -344,7 +351,7 @@ static void check_interrupt(void)
 	drained = has_drained(a); /* else its next kernels are short ones */
 	set_mode(a, CHILD_ENDLESS, LONG_SCALE);
 	/* a kernel may have ended just then by itself, and a busy machine may have left a child without work */
-	for (int round = 0; round < 5 && drained && !interrupted && ended < 3 && !over[0] && all_live(); round++) {
+	for (int round = 0; round < ROUNDS && drained && !interrupted && ended < 3 && !over[0] && all_live(); round++) {
 		const bool known = disable_in_kernel(&interrupted, &stood_ns);
 
 		ended += known && !interrupted;

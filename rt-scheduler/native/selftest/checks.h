@@ -20,11 +20,12 @@
 
 #define LOOK_NS (NS_PER_MS / 2)
 #define PROGRESS_LIMIT_NS (10 * NS_PER_S)
-#define END_LIMIT_NS (5 * NS_PER_S)
-#define HOLD_NS (60 * NS_PER_MS) /* how long a disabled child is watched */
-#define LATE_NS (20 * NS_PER_MS) /* a disable has to act sooner after it returned */
-#define PROGRESS 20		 /* kernels */
-#define RUNS_ON_NS NS_PER_S	 /* after a disable; then nobody waits for it any more */
+#define END_LIMIT_NS (5 * NS_PER_S)    /* without a step of the process that is waited for */
+#define START_LIMIT_NS (20 * NS_PER_S) /* eight CUDA programs that start at once take 9 s */
+#define HOLD_NS (60 * NS_PER_MS)       /* how long a disabled child is watched */
+#define LATE_NS (20 * NS_PER_MS)       /* a disable has to act sooner after it returned */
+#define PROGRESS 20		       /* kernels */
+#define RUNS_ON_NS NS_PER_S	       /* after a disable; then nobody waits for it any more */
 
 struct child {
 	pid_t pid; /* 0 = none, or it has ended */

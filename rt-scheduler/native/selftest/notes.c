@@ -42,12 +42,17 @@ static bool page_says(const char *directory, const char *name, size_t offset)
 	return word != 0;
 }
 
-static bool wait_for_page(const char *directory, const char *name, size_t offset)
+/* For what a process writes, as long as it goes on. */
+static bool wait_for_page(const char *directory, const char *name, size_t offset, pid_t writer)
 {
-	const int64_t limit_ns = now_ns() + END_LIMIT_NS;
+	const int64_t from_ns = now_ns();
+	int64_t limit_ns = from_ns + END_LIMIT_NS;
+	uint64_t ran_ns = 0;
 
 	while (!page_says(directory, name, offset)) {
-		if (now_ns() > limit_ns || stopping)
+		if (process_advances(writer, &ran_ns))
+			limit_ns = now_ns() + END_LIMIT_NS;
+		if (now_ns() > limit_ns || now_ns() > from_ns + START_LIMIT_NS || stopping)
 			return false;
 		nap(2 * NS_PER_MS);
 	}
@@ -94,6 +99,7 @@ static void give_back_by_watchdog(const char *program, const char *directory)
 	pid_t holder = 0, watchdog = 0;
 	bool runs, ended = false, own = false;
 	int64_t killed_ns, took_ns, limit_ns;
+	uint64_t ran_ns = 0;
 	int status = 0;
 	struct stand s;
 	char value[96];
@@ -101,7 +107,8 @@ static void give_back_by_watchdog(const char *program, const char *directory)
 	snprintf(order.directory, sizeof(order.directory), "%s", directory);
 	if (helper_call(&order, &answer) == 0 && answer.status == 0)
 		holder = (pid_t)answer.value;
-	if (holder <= 0 || !wait_for_page(directory, GPUSEG_STATUS_NAME, offsetof(struct gpuseg_status, reserved))) {
+	if (holder <= 0 ||
+	    !wait_for_page(directory, GPUSEG_STATUS_NAME, offsetof(struct gpuseg_status, reserved), holder)) {
 		if (!stopping)
 			row_set(ROW_WATCHDOG, DOES_NOT, "", "the process that should hold a child did not come to it");
 	} else {
@@ -109,8 +116,8 @@ static void give_back_by_watchdog(const char *program, const char *directory)
 		watchdog = start_watchdog(program, directory, holder);
 		if (!s.stopped || !s.had_work)
 			row_set(ROW_WATCHDOG, DOES_NOT, "", "the child that was to be held did not stand still");
-		else if (watchdog < 0 ||
-			 !wait_for_page(directory, GPUSEG_WATCHDOG_NAME, offsetof(struct gpuseg_watchdog, version)))
+		else if (watchdog < 0 || !wait_for_page(directory, GPUSEG_WATCHDOG_NAME,
+							offsetof(struct gpuseg_watchdog, version), watchdog))
 			row_set(ROW_WATCHDOG, DOES_NOT, "", "gpuseg-watchdog did not start to watch");
 	}
 	if (holder > 0)
@@ -122,6 +129,8 @@ static void give_back_by_watchdog(const char *program, const char *directory)
 	took_ns = now_ns() - killed_ns;
 	limit_ns = now_ns() + END_LIMIT_NS;
 	while (!ended && now_ns() < limit_ns) {
+		if (process_advances(watchdog, &ran_ns) && now_ns() < killed_ns + START_LIMIT_NS)
+			limit_ns = now_ns() + END_LIMIT_NS;
 		ended = waitpid(watchdog, &status, WNOHANG) == watchdog;
 		if (!ended)
 			nap(2 * NS_PER_MS);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base.h"
@@ -81,11 +84,45 @@ TEST(should_tell_start_ticks_of_a_process)
 	CHECK_EQ(process_start_ticks(1 << 23), 0);
 }
 
+static pid_t child_that(bool runs)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (!runs)
+			pause();
+		for (;;)
+			continue;
+	}
+	CHECK(pid > 0);
+	return pid;
+}
+
+TEST(should_tell_whether_a_process_advances)
+{
+	const pid_t waits = child_that(false), runs = child_that(true);
+	uint64_t waited_ns = 0, ran_ns = 0;
+
+	/* it waits as soon as two looks say so; on a busy machine it may not have come to it yet */
+	while (process_advances(waits, &waited_ns))
+		sleep_until(now_ns() + 10 * NS_PER_MS, NULL);
+	for (int i = 0; i < 100; i++)
+		CHECK(process_advances(runs, &ran_ns), "look %d", i);
+	CHECK(!process_advances(waits, &waited_ns), "it has nothing to do");
+	kill(waits, SIGKILL);
+	kill(runs, SIGKILL);
+	CHECK_EQ(waitpid(waits, NULL, 0), waits);
+	CHECK_EQ(waitpid(runs, NULL, 0), runs);
+	CHECK(!process_advances(runs, &ran_ns), "it is gone");
+}
+
 static const struct check_case cases[] = {
 	CASE(should_read_durations_with_units),
 	CASE(should_refuse_what_is_no_duration),
 	CASE(should_read_segments),
 	CASE(should_name_the_segment_it_refuses),
 	CASE(should_tell_start_ticks_of_a_process),
+	CASE(should_tell_whether_a_process_advances),
 };
 CHECK_MAIN_APART(cases)
