@@ -30,7 +30,8 @@ import java.util.function.Consumer;
  * a user whose share of the GPU is limited gets none: he would keep more than that by not beginning.
  *
  * <p>Whether a begun segment of a highest task needs the call that disables best effort, or the lower task that has the
- * GPU, is what {@link CallChoice} found. Shortly after a process came or went it gets it in any case; so do others.
+ * GPU, is what {@link CallChoice} found. Shortly after a process came or went it gets it in any case, but where it is
+ * over before the call is; so do others.
  *
  * <p>Dispatcher thread only.
  */
@@ -51,6 +52,10 @@ final class GpuTurns {
     static final long YOUNG_NS = 2_000_000_000;
     /** So long after a process came or went segments get the call: contexts that are made or freed let others in. */
     static final long UNREST_NS = 1_000_000_000;
+    /** A call takes so long then, which disturbs shorter segments and helps none of them. Source: ADR 66. */
+    static final long CALL_NS = 1_000_000;
+    /** Of the shortest segment, one part is forgotten with each. */
+    private static final int FORGOTTEN_SHIFT = 3;
 
     private final int gpu;
     private final SegmentScheduler scheduler;
@@ -210,13 +215,13 @@ final class GpuTurns {
      */
     void begins(final TaskEntry task, final boolean isReserved, final long beginNs, final long changedNs) {
         task.patienceNs = 0;
-        task.beganNs = 0;
+        task.beganNs = beginNs;
+        task.isTrial = false;
         task.meetsLower = isHighest(task.contextId) && preemptsLower(task);
         if (highest > 0 && task.optimistic && !isReserved && scheduler.highestPriority(task.contextId) == highest
-            && beginNs - changedNs >= UNREST_NS
             && (task.meetsLower || !desired.hasDisabled(gpu) && isMetOn() && !isShared)) {
-            task.patienceNs = task.calls.patienceNs();
-            task.beganNs = beginNs;
+            task.isTrial = beginNs - changedNs >= UNREST_NS;
+            task.patienceNs = task.isTrial ? task.calls.patienceNs() : task.shortestNs < CALL_NS ? 2 * CALL_NS : 0;
             task.preemptionsBefore = task.preemptions;
         }
     }
@@ -236,11 +241,13 @@ final class GpuTurns {
 
     /** It ended. */
     void ends(final TaskEntry task, final long endNs) {
-        if (task.beganNs > 0 && (task.meetsLower || isMetOn())
+        final long tookNs = endNs - task.beganNs;
+        if (task.isTrial && (task.meetsLower || isMetOn())
             && task.preemptions == task.preemptionsBefore) {
-            task.calls.ended(task.patienceNs, endNs - task.beganNs);
+            task.calls.ended(task.patienceNs, tookNs);
         }
-        task.beganNs = 0;
+        task.isTrial = false;
+        task.shortestNs = Math.min(task.shortestNs + (task.shortestNs >> FORGOTTEN_SHIFT), tookNs);
     }
 
     /**
@@ -264,7 +271,7 @@ final class GpuTurns {
         }
         final int running = scheduler.runningTask(gpu);
         final TaskEntry task = running == SegmentScheduler.NONE || isReserved ? null : tasks.get(running);
-        final long dueNs = task == null || task.beganNs == 0 || task.patienceNs == 0 ? 0
+        final long dueNs = task == null || task.patienceNs == 0 ? 0
             : task.beganNs + task.patienceNs;
         callDueNs = dueNs > nowNs ? dueNs : Long.MAX_VALUE;
         return dueNs > nowNs;

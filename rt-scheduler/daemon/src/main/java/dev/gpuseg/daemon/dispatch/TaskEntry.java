@@ -28,8 +28,12 @@ final class TaskEntry {
     final CallChoice calls = new CallChoice();
     /** How long the begun segment may go without, ns from {@link #beganNs}; 0 not at all. */
     long patienceNs;
-    /** When it began, CLOCK_MONOTONIC ns; 0 if others can disturb it, too. */
+    /** When it began, CLOCK_MONOTONIC ns. */
     long beganNs;
+    /** What it takes says whether segments need the call: nothing but best effort can disturb it. */
+    boolean isTrial;
+    /** About the shortest of its latest segments, from begin to end, ns. */
+    long shortestNs = Long.MAX_VALUE / 2;
     /** A lower task had the GPU then. */
     boolean meetsLower;
     long preemptionsBefore;
