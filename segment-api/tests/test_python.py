@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package against the tests' daemon. Arguments: the program serve_fixture."""
+import ctypes
 import errno
 import os
+import pathlib
+import shlex
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -42,6 +46,31 @@ def raises(kind, function, *args, **kwargs):
     except kind as e:
         return e
     raise AssertionError(f"{function} did not raise {kind}")
+
+
+def should_have_the_layouts_of_the_header():
+    structures = {"gpuseg_connect_attr": gpuseg._ConnectAttr, "gpuseg_task_attr": gpuseg._TaskAttr,
+                  "gpuseg_counters": gpuseg._Counters}
+    ours, lines = [], []
+    for name, structure in structures.items():
+        ours.append(ctypes.sizeof(structure))
+        lines.append(f"(int)sizeof(struct {name})")
+        for field, kind in structure._fields_:
+            ours += [getattr(structure, field).offset, ctypes.sizeof(kind)]
+            lines += [f"(int)offsetof(struct {name}, {field})", f"(int)sizeof(((struct {name} *)0)->{field})"]
+        # The size leaves no room for a field that only the header has.
+        end = max(getattr(structure, field).offset + ctypes.sizeof(kind) for field, kind in structure._fields_)
+        assert end == ctypes.sizeof(structure), name
+    with tempfile.TemporaryDirectory() as directory:
+        source, program = os.path.join(directory, "layouts.c"), os.path.join(directory, "layouts")
+        with open(source, "w") as file:
+            file.write("#include <gpuseg.h>\n#include <stddef.h>\n#include <stdio.h>\nstatic const int all[] = {"
+                       + ", ".join(lines) + "};\nint main(void)\n{\n"
+                       "\tfor (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)\n\t\tprintf(\"%d\\n\", all[i]);\n}\n")
+        include = pathlib.Path(__file__).resolve().parents[1] / "include"
+        subprocess.run([*shlex.split(os.environ.get("CC", "cc")), f"-I{include}", "-o", program, source], check=True)
+        theirs = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    assert list(map(str, ours)) == theirs, list(zip(lines, ours, theirs))
 
 
 def should_raise_with_the_reason():
@@ -240,7 +269,8 @@ def should_let_other_threads_run_while_begin_waits():
 
 
 if __name__ == "__main__":
-    for test in (should_raise_with_the_reason, should_refuse_numbers_that_do_not_fit, should_refuse_names_that_c_would_cut,
+    for test in (should_have_the_layouts_of_the_header, should_raise_with_the_reason,
+                 should_refuse_numbers_that_do_not_fit, should_refuse_names_that_c_would_cut,
                  should_tell_admission_from_other_refusals,
                  should_record_segments_and_errors, should_boost_inside_the_segment_only,
                  should_go_on_while_the_daemon_is_lost, should_raise_while_the_daemon_is_lost_if_asked_to,
